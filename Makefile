@@ -62,7 +62,8 @@ bench: ## Measure release builds on a stack of its own: requests, units, CPU, me
 	@python=$$($(CLOUD) venv); KEELWAY_CLOUD_PY="$(CURDIR)/infra/local/cloud.py" KEELWAY_VENV_PYTHON="$$python" \
 		"$(TARGET)/debug/keelway-bench"
 
-lint: ## Check format, lints, the template, the policies, and licences if cargo-deny is installed
+lint: ## Check format, lints, the width of pages and comments, the template, the policies, and licences if cargo-deny is installed
+	@$(PYTHON) infra/local/width.py
 	@$(PYTHON) infra/local/features.py
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets -- -D warnings

@@ -143,8 +143,8 @@ impl Api {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Asks, and asks again where that may help: every request of this client is the same request when sent twice. An empty answer is
-    /// read like `null`.
+    /// Asks, and asks again where that may help: every request of this client is the same request when sent twice. An empty answer
+    /// is read like `null`.
     ///
     /// # Errors
     /// No answer, a refusal, or an answer that is not of this API.

@@ -1,5 +1,5 @@
-//! Deliveries, one line each, in the width there is. Where it is too small, first the columns are given up, then the times of what has
-//! passed, then words about a stage are cut, then the stages that have passed are only counted; the rest is cut.
+//! Deliveries, one line each, in the width there is. Where it is too small, first the columns are given up, then the times of what
+//! has passed, then words about a stage are cut, then the stages that have passed are only counted; the rest is cut.
 
 use crate::delivery::{Cell, Hint, Line, Mark};
 use crate::terminal::{Look, columns, padded};

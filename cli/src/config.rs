@@ -1,4 +1,5 @@
-//! The contexts that `keelway login` remembers: which API, and with which token. The file holds secrets, so nobody else may read it.
+//! The contexts that `keelway login` remembers: which API, and with which token. The file holds secrets, so nobody else may read
+//! it.
 
 use crate::args::{Args, Command};
 use crate::error::CliError;
@@ -120,8 +121,8 @@ impl Config {
     }
 }
 
-/// Completes what flags and variables leave open from a context. A context's token goes to no other API than its own: with an address from
-/// elsewhere, the token has to come from there, too.
+/// Completes what flags and variables leave open from a context. A context's token goes to no other API than its own: with an
+/// address from elsewhere, the token has to come from there, too.
 ///
 /// # Errors
 /// A file that is not usable, or a context that does not exist.

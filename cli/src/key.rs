@@ -20,13 +20,15 @@ impl Key {
         (&self.id, &self.key)
     }
 
-    /// For which installation it signs. What the API says of itself does not count: it could name another one, and send it the request.
+    /// For which installation it signs. What the API says of itself does not count: it could name another one, and send it the
+    /// request.
     pub fn installation(&self) -> &str {
         &self.installation
     }
 }
 
-/// Reads a key: the text of the secret as the API has it, which is a JSON object, or the key alone, without the line break at its end.
+/// Reads a key: the text of the secret as the API has it, which is a JSON object, or the key alone, without the line break at its
+/// end.
 ///
 /// # Errors
 /// A file that cannot be read, or has no such key that is still valid; an installation that is not known.

@@ -1,5 +1,5 @@
-//! A pipeline as one line, like a delivery: its environments, what is on its way into each, what waits for whom, and the command that
-//! would help. Pure: the API's answer in, words out.
+//! A pipeline as one line, like a delivery: its environments, what is on its way into each, what waits for whom, and the command
+//! that would help. Pure: the API's answer in, words out.
 
 use crate::delivery::{Cell, Hint, Line, Mark};
 use crate::output::one_line;

@@ -1,5 +1,5 @@
-//! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too. On a terminal the
-//! widest columns give way until a row fits on a line.
+//! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too. On a terminal
+//! the widest columns give way until a row fits on a line.
 
 use crate::args::Format;
 use crate::error::CliError;

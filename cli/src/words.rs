@@ -7,8 +7,8 @@ pub const SHORT: usize = 8;
 /// The fewest characters shown of a context that is no UUID.
 const NAME: usize = 20;
 
-/// The version an image names: its tag, or the beginning of its digest; of the ARN of a function's version, function and version; of a package
-/// in S3, the name of the object and the beginning of its digest.
+/// The version an image names: its tag, or the beginning of its digest; of the ARN of a function's version, function and version;
+/// of a package in S3, the name of the object and the beginning of its digest.
 pub fn version(image: &str) -> String {
     if image.starts_with("arn:") {
         let short = image.rmatch_indices(':').nth(1).map_or(image, |(at, _)| &image[at + 1..]);

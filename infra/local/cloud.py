@@ -102,7 +102,7 @@ def run_in_venv(options):
     if options.verb == "undeploy":
         return stack.undeploy(state, options.stack, options.endpoint)
     if options.verb == "secret":
-        # Before the first deployment, only whoever names the stack knows it.
+        # Before the first deployment, only the arguments name the stack.
         name = options.stack or stack.outputs(state)["StackName"]
         return stack.store_secret(state, f"{name}/{'-/' if options.installation else ''}{options.name}", options.text)
     if options.verb == "function":
@@ -139,7 +139,7 @@ def main():
 
 
 def explain(error):
-    """Errors of the services, in one sentence; anything else is a fault of this program and keeps its trace."""
+    """Prints errors of the services in one sentence. Any other error is a fault of this program, and keeps its trace."""
     module = type(error).__module__.partition(".")[0]
     if module in ("botocore", "boto3", "s3transfer"):
         return f"the cloud refused: {error}"

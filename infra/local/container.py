@@ -28,36 +28,36 @@ from keelway_local.common import ROOT, Problem, Step, say, tail  # noqa: E402
 HERE = Path(__file__).resolve().parent
 FOLDER = ROOT / ".keelway" / "container"
 CONTAINERFILE = HERE / "Containerfile"
-# What the Containerfile copies.
+# The files that the Containerfile copies.
 COPIED = ("requirements.txt", "cloud.py", "launch.py", "keelway_local/*.py")
 IMAGE = "localhost/keelway-cloud"
 RELEASE = "trixie"
 BASE = f"docker.io/library/debian:{RELEASE}-slim"
-# The same Debian, made here where no registry of images is reached.
+# The name of the same base image, if debootstrap makes it because no registry is reachable.
 OWN_BASE = f"localhost/keelway-debian:{RELEASE}"
 MIRROR = "http://deb.debian.org/debian"
-# Of files and processes; where podman's defaults do not work.
+# Limits on files and processes, where the defaults of podman do not work.
 LIMIT = 4096
 NOT_RUN = 3
 READY_SECONDS = 60
-# Where a machine keeps the certificates that pip is told to use.
+# Where machines keep the certificates that pip is told to use.
 CERTIFICATES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
 class NotRun(Exception):
-    """What is missing here."""
+    """The reason why the suite cannot run here."""
 
 
 # --- the API ---
 
 def podman_settings():
-    """Variables for podman. On a machine without cgroups v2 its own defaults do not work: settings of ours take their place then."""
+    """Variables for podman. On a machine without cgroups v2 they replace the defaults, which do not work there."""
     if "CONTAINERS_CONF" in os.environ or Path("/sys/fs/cgroup/cgroup.controllers").exists():
         return {}
     runtime = next((name for name in ("runc", "crun") if shutil.which(name)), None)
     if not runtime:
         raise NotRun("podman has nothing that runs containers: install runc (Debian and Ubuntu: apt install runc)")
-    # podman's own limits are beyond what root may set where it has not every capability.
+    # The default limits of podman exceed what root may set without all capabilities.
     hard = {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[1], "nproc": resource.getrlimit(resource.RLIMIT_NPROC)[1]}
     limits = [f"{name}={most}:{most}" for name, of in hard.items() for most in [min(of, LIMIT) if of > 0 else LIMIT]]
     file = FOLDER / "containers.conf"
@@ -67,14 +67,15 @@ def podman_settings():
 
 
 def podman_of_this_machine():
-    """podman, which can serve the API itself; only on Linux: elsewhere its containers are in a machine with a network of its own."""
+    """The path of podman, which can serve the API itself. Only on Linux: elsewhere its containers run in a machine with another
+    network."""
     return shutil.which("podman") if platform.system() == "Linux" and not os.environ.get("DOCKER_HOST") else None
 
 
 @contextlib.contextmanager
 def api():
-    """(the API, the directory that tests and container share, where to tell which group of processes runs the tests: a line with its id, and one with
-    0 when it has ended). Nothing is left at the end, also if this process is killed."""
+    """(the API, the directory that tests and container share, a pipe for the id of the process group of the tests: one line with
+    the id, and one with 0 at its end). Nothing is left over at the end, even if this process is killed."""
     named = os.environ.get("DOCKER_HOST")
     if named and not engine.is_local(named):
         raise NotRun(f"DOCKER_HOST is {named}: tests share a directory and the loopback address with their container, so name a Docker API of this "
@@ -86,7 +87,7 @@ def api():
         raise NotRun("podman's machine has a loopback address of its own: use Docker Desktop here, with host networking on (tests/container.md)")
     settings = {} if found else podman_settings()
     folder = tempfile.mkdtemp(prefix="keelway-container-")
-    # Beside podman's socket.
+    # In the directory of podman's socket.
     shared = os.path.join(folder, "tmp")
     words = [shared, found.url] if found else [shared, f"unix://{folder}/podman.sock", "--serve"]
     keeper = subprocess.Popen([sys.executable, __file__, "--guard", folder, *words], env={**os.environ, **settings}, stdin=subprocess.PIPE,
@@ -111,7 +112,8 @@ def _missing(looked):
 
 
 def guard(folder, shared, url, serve):
-    """A process of its own session: serves podman's API if asked to, waits for the end of whoever started it, and removes what that left."""
+    """Runs in a session of its own: serves podman's API if asked to, waits until the parent ends, and removes what the parent left
+    over."""
     found, service = engine.Engine(url), None
     os.mkdir(shared)
     if serve:
@@ -142,8 +144,8 @@ def _end_group(group):
 
 
 def _clean(found, shared):
-    """The tests remove their container and their files themselves, also after an interruption. What is still there, or is just being made by a
-    process that outlives them, is removed here: until nothing is there twice, a second apart."""
+    """Removes what the tests have left over. They usually remove their container and their files themselves, but a process that
+    outlives them may be creating more: removal ends when nothing was found twice, a second apart."""
     looks, deadline = 0, time.monotonic() + READY_SECONDS
     while looks < 2 and time.monotonic() < deadline:
         try:
@@ -162,7 +164,7 @@ def _clean(found, shared):
 # --- the image ---
 
 class Command:
-    """The command that speaks to the API, and builds with it."""
+    """The command line of podman or Docker, for builds."""
 
     def __init__(self, found):
         name = found.kind()
@@ -170,11 +172,11 @@ class Command:
         if not program:
             raise NotRun(f"{found.url} is an API of {name}, and the command {name}, which builds the image, is not installed")
         self._start = [program, "--url" if name == "podman" else "--host", found.url]
-        # The limits of a build are those that the command knows, not those of the API.
+        # A build takes its limits from the command, not from the API.
         self._env = {**os.environ, "DOCKER_BUILDKIT": "1", **(podman_settings() if name == "podman" else {})}
 
     def __call__(self, *words, log=subprocess.DEVNULL):
-        """Whether it went well."""
+        """Runs a command; returns whether it succeeded."""
         return subprocess.run([*self._start, *words], env=self._env, stdin=subprocess.DEVNULL, stdout=log, stderr=log).returncode == 0
 
     def has(self, image):
@@ -186,7 +188,7 @@ class Command:
 
 
 def image(command):
-    """The image of this code, built if there is none yet; those of earlier code are removed."""
+    """The image of this code. It is built if it does not exist; images of earlier code are removed."""
     base = _base(command)
     files = [CONTAINERFILE, *sorted(path for pattern in COPIED for path in HERE.glob(pattern))]
     digest = hashlib.sha256(base.encode())
@@ -212,7 +214,7 @@ def _build(command, base, wanted):
 
 
 def _base(command):
-    """An image of Debian: the named one, or one of a registry, or one that debootstrap makes of Debian's packages."""
+    """The base image: the named one, one of a registry, or one that debootstrap makes of Debian's packages."""
     named, log = os.environ.get("KEELWAY_CONTAINER_BASE"), FOLDER / "pull.log"
     wanted = named or BASE
     for one in (wanted,) if named else (wanted, OWN_BASE):
@@ -251,7 +253,7 @@ def _debootstrap(command, program):
 # --- the suite ---
 
 def functions():
-    """Variables that name functions which run in the container: packages, where the build's own are not for Linux."""
+    """Variables with the functions for the container: packages, if the binaries of this build are not for Linux."""
     if platform.system() == "Linux":
         return {}
     packages = run.target().parent / "lambda"
@@ -261,11 +263,11 @@ def functions():
 
 
 def suite(executable, found, shared, name, tell, arguments):
-    """The suite with its cloud in a container; whether it passed."""
+    """Runs the suite with its cloud in a container; returns whether it passed."""
     variables = {"KEELWAY_CLOUD_PY": str(HERE / "cloud.py"), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud")), "TMPDIR": shared,
                  "DOCKER_HOST": found.url, "KEELWAY_TEST_CONTAINER": "1", "KEELWAY_TEST_IMAGE": name, **functions()}
     env = {key: value for key, value in os.environ.items() if key not in ("AWS_ENDPOINT_URL", "TESTCONTAINERS_COMMAND")}
-    # With a group of its own, which ends as a whole: what the tests have started must not outlive them.
+    # In a process group, which is ended as a whole: what the tests have started must not outlive them.
     process = subprocess.Popen([executable, *arguments], cwd=ROOT / "tests" / "cloud", env={**env, **variables}, stdin=subprocess.DEVNULL,
                                start_new_session=True)
     try:

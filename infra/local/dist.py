@@ -1,4 +1,5 @@
-"""make dist: what a release has. The command for Linux on x86-64 and arm64, the stack's packages with its template for both, and their checksums.
+"""make dist: makes the files of a release: the command for Linux on x86-64 and arm64, the packages and template of the stack for
+both, and checksums.
 
     python3 infra/local/dist.py                    build everything, and pack it into target/dist
     python3 infra/local/dist.py --pack BUILT       pack what BUILT holds: <architecture>/keelway and <architecture>/lambda/<function>/bootstrap.zip
@@ -23,7 +24,7 @@ ARCHITECTURES = {
     "x86_64": ("x86_64-unknown-linux-gnu.2.28", "x86-64"),
     "arm64": ("aarch64-unknown-linux-gnu.2.28", "arm64"),
 }
-# What deploys the stack without this repository, in the same places.
+# The files that deploy the stack without this repository, with their paths in it.
 STACK_FILES = [
     "LICENSE",
     "docs/deploy.md",
@@ -75,7 +76,7 @@ def build(built: Path, tools: Path) -> None:
 
 
 def archive(to: Path, top: str, files: dict[str, tuple[bytes, int]]) -> None:
-    """Writes a .tar.gz whose bytes follow from its files alone. `files`: name -> content and mode."""
+    """Writes a reproducible .tar.gz. `files`: name -> content and mode."""
     with to.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as zipped:
         with tarfile.open(fileobj=zipped, mode="w", format=tarfile.USTAR_FORMAT) as tar:
             for name, (content, mode) in sorted(files.items()):
@@ -85,7 +86,7 @@ def archive(to: Path, top: str, files: dict[str, tuple[bytes, int]]) -> None:
 
 
 def pack(built: Path, to: Path) -> list[Path]:
-    """Packs what was built; the files that it wrote."""
+    """Packs the builds; returns the written files."""
     to.mkdir(parents=True, exist_ok=True)
     of = version()
     license_text = (REPOSITORY / "LICENSE").read_bytes()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Whether what runs and what tests share their builds: the packages that `make run` builds have the same features among the tests.
+"""Checks that programs and tests share their builds: a package that `make run` builds must have the same features in the tests.
 
-Cargo builds a package anew for every set of features, and everything that depends on it as well. What the tests alone ask for is asked
-for by tests/features, too, which is built along with the programs. This says what to change there when the two have drifted apart.
+Cargo builds a package anew for every set of features, and everything that depends on it as well. What the tests alone ask for is
+asked for by tests/features, too, which is built along with the programs. This says what to change there when the two have drifted
+apart.
 """
 
 import os
@@ -35,7 +36,7 @@ def cargo(*words):
 def sides(edges, *selection):
     """{(name, version, whether it is for the machine that builds): features} of all packages in a selection."""
     host = re.search(r"^host: (\S+)$", cargo("-vV"), re.MULTILINE)[1]
-    # Only where a target is named, a package that is built for it and one for build scripts are two, even with the same features.
+    # With a named target, cargo lists a package for the target and the same one for build scripts separately.
     tree = cargo("tree", "--target", host, "--charset", "ascii", "-e", edges, "-f", "{p}\t{f}", *selection)
     found, path = {}, []
     for line in filter(None, tree.splitlines()):
@@ -55,9 +56,9 @@ def sides(edges, *selection):
 
 
 def differences():
-    """What to change in tests/features, one sentence each."""
+    """The necessary changes of tests/features, one sentence each."""
     run = sides("normal,build", *(word for name in [*programs(), FEATURES] for word in ("-p", name)))
-    # What the package of features asks for must be asked for by somebody else.
+    # A feature in tests/features must also be used by another package.
     tests = sides("normal,build,dev", "--workspace", "--exclude", FEATURES)
     for key, features in sorted(run.items()):
         (name, version, for_build), wanted = key, tests.get(key)

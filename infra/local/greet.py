@@ -1,7 +1,8 @@
 """The third act of `make run`: examples/greeter, a function behind an alias that Keelway deploys itself.
 
-A release is a package of code in S3. Pushing one is a signed request that says to which package the tag points now. While versions come and
-go, somebody calls the service again and again and says what it answers. How a version ended comes from `keelway rollout status`.
+A release is a package of code in S3. Pushing one is a signed request that says to which package the tag points now. While versions
+come and go, somebody calls the service again and again and says what it answers. How a version ended comes from
+`keelway rollout status`.
 
 Two speak at the same time here, the caller and the command that is followed. Both do so through `say`, line by line.
 """
@@ -24,11 +25,11 @@ EXAMPLE = ROOT / "examples" / "greeter"
 NAMESPACE, CONFIG, ALIAS = "greetings", "greeter", "live"
 # The source of the packages, the tag that the config watches, and the bucket.
 SOURCE, TAG, BUCKET = "greeter", "stable", "greeter-releases"
-# What the stack has to allow Keelway: the template's parameters.
+# The parameters of the template that give Keelway the necessary permissions.
 PARAMETERS = {"DeployedFunctions": "arn:aws:lambda:*:*:function:greeter*",
               "DeployedPackages": f"arn:aws:s3:::{BUCKET}/*",
               "HookFunctions": "arn:aws:lambda:*:*:function:greeter-smoke"}
-# Each release, and what is wrong with it.
+# The releases, with the fault of each.
 RELEASES = {"1.0.0": None, "1.1.0": None, "1.2.0": ('"en": ', '"eng": '), "1.2.1": None}
 FIRST, GOOD, BAD, MENDED = RELEASES
 PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "300"))
@@ -36,12 +37,13 @@ LOOK_SECONDS = 0.2
 
 
 def opened(request):
-    """The answer, whatever proxy the person's shell has."""
+    """The answer of a server on this machine, without the proxy of the shell."""
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30)
 
 
 def build(state, cloud, stack):
-    """Builds every release into a package, and makes the function, its alias and the hook. {release: its package}, and the service's URL."""
+    """Builds every release into a package, and makes the function, its alias and the hook. {release: its package}, and the
+    service's URL."""
     files = []
     for release, fault in RELEASES.items():
         text = (EXAMPLE / "greeter.py").read_text().replace(f'RELEASE = "{FIRST}"', f'RELEASE = "{release}"')
@@ -56,11 +58,11 @@ def build(state, cloud, stack):
 
 
 class Registry:
-    """Whoever builds releases: tells Keelway to which package a tag points, signed with the key of the source's secret."""
+    """The build system: tells Keelway to which package a tag points, signed with the key in the secret of the source."""
 
     def __init__(self, state, env, cloud):
         self.api, self.installation = env["KEELWAY_API"].rstrip("/"), env["KEELWAY_INSTALLATION"]
-        # It stays the same, because functions remember secrets for minutes.
+        # The key does not change, because functions cache secrets for minutes.
         known = state.read("registry.json", {}) or {"key": secrets.token_hex(20)}
         state.write("registry.json", known)
         self.key = known["key"]
@@ -82,7 +84,7 @@ class Registry:
 
 
 class Caller:
-    """Calls the service until it is told to stop, and says each answer that differs from the one before."""
+    """Calls the service until it is told to stop, and prints each answer that differs from the last one."""
 
     def __init__(self, url):
         self.url, self.last, self._stop = url, None, threading.Event()
@@ -112,7 +114,7 @@ class Caller:
 
 
 class Story:
-    """The config as a person sees it, and what is done about it."""
+    """The config: its status, and commands for it."""
 
     def __init__(self, env, packages, registry, keelway):
         self.env, self.packages, self.registry, self.keelway = env, packages, registry, keelway
@@ -120,8 +122,8 @@ class Story:
     def show(self, programs, *words):
         """Runs a command beside the caller and says its lines; its exit code.
 
-        With the terminal for itself, a command may draw its lines again in their place, and that is where the caller's would stand by
-        then. In a pipe, it prints what changes.
+        With the terminal for itself, a command may draw its lines again in their place, and that is where the caller's would stand
+        by then. In a pipe, it prints what changes.
         """
         say(f"$ keelway {shlex.join(words)}")
         with subprocess.Popen([str(programs / "keelway"), *words], cwd=ROOT, env=self.env, encoding="utf-8", errors="replace",
@@ -139,14 +141,14 @@ class Story:
         return self.config().get("latestVersion", 0)
 
     def push(self, release, quiet=False):
-        """As whoever released it: the tag points to the new package."""
+        """Pushes a release: the tag points to the new package."""
         package = self.packages[release]
         if not quiet:
             say(f"POST /v1/artifacts/{NAMESPACE}/{SOURCE}, signed by the build: {TAG} is {package['image']}")
         self.registry.push(package)
 
     def follow(self, after, programs):
-        """`rollout status` of the version that comes after this one. Its exit code says how it ended."""
+        """`rollout status` of the version after this one. The exit code tells the result."""
         self.until(lambda: self.latest() > after, f"a version after {after}")
         return self.show(programs, "rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(after + 1)) == 0
 
@@ -165,7 +167,7 @@ def expect(good, what):
 
 
 def prepare(state, env, keelway, cloud):
-    """Builds the releases and has the first one deployed. Nothing is shown: this happens while the second act plays."""
+    """Builds the releases and deploys the first one. It prints nothing, because it runs during the second act."""
     packages, url = build(state, cloud, env["KEELWAY_STACK"])
     registry = Registry(state, env, cloud)
     story = Story(env, packages, registry, lambda env, *words, **_: keelway(env, *words, capture=True))
@@ -173,7 +175,7 @@ def prepare(state, env, keelway, cloud):
     keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)), capture=True)
     story.push(FIRST, quiet=True)
     if before:
-        # An earlier run may have ended before it resumed them.
+        # An earlier run may have ended before it resumed the triggers.
         keelway(env, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume", capture=True)
     story.until(lambda: story.latest() > before, "the first version")
     return Story(env, packages, registry, keelway), url
@@ -199,7 +201,7 @@ def run(prepared, programs):
 
 
 def by_a_sequence(story, caller, programs):
-    """The rollback has suspended the triggers: no push is deployed, until a sequence or a person says so."""
+    """The rollback has suspended the triggers: a push is deployed only by a sequence or a person's command."""
     story.push(MENDED)
     words = ("trigger", "sequence", "delivery", "--project", NAMESPACE, "--stage", "production", "--service", CONFIG, "--watch")
     expect(story.show(programs, *words) == 0, f"the sequence that deploys {MENDED} failed")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """`make test-keptn`: Keptn's own clients against a stack, as their users run them.
 
-Both are built here: an executor on Keptn's Go library, with the library from the Go module proxy, and Keptn's command line, from the proxy or from the checkout
-of github.com/keptn/keptn that KEPTN_CHECKOUT names. KEPTN_CLI names a program instead, for example one of the releases at
-https://github.com/keptn/keptn/releases. Its home is a folder of its own, so that it changes nothing of the user's.
+Both are built here: an executor on Keptn's Go library, with the library from the Go module proxy, and Keptn's command line, from
+the proxy or from the checkout of github.com/keptn/keptn that KEPTN_CHECKOUT names. KEPTN_CLI names a program instead, for example
+one of the releases at https://github.com/keptn/keptn/releases. Its home is a folder of its own, so that it changes nothing of the
+user's.
 
-The stack is that of KEELWAY_API and KEELWAY_TOKEN if they are set, otherwise one on a local cloud that is started for this and ended afterwards.
+The stack is that of KEELWAY_API and KEELWAY_TOKEN if they are set, otherwise one on a local cloud that is started for this and
+ended afterwards.
 
 The exit code is 0 only if everything ran and worked; 1: something did not work; 3: something could not be run here, and is named.
 """
@@ -98,8 +100,8 @@ class Session:
         self.worked, self.failed = 0, []
 
     def keptn(self, *words, code=0, has="", answers=()):
-        """A command of Keptn's; what it printed. `code`: what it must end with, `has`: what it must print, `answers`: what is typed after
-        which question. The command forgets what is typed before it asks."""
+        """A command of Keptn's; what it printed. `code`: what it must end with, `has`: what it must print, `answers`: what is typed
+        after which question. The command forgets what is typed before it asks."""
         shown = f"keptn {shlex.join(words)}".replace(self.env["KEPTN_API_TOKEN"], "TOKEN")
         running = subprocess.Popen([self.cli, *words], cwd=self.folder, env=self.env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)

@@ -1,4 +1,5 @@
-"""The process of the local cloud: the emulator with the recorder and the checks of AWS's models in front. Started by cloud.py, not by hand."""
+"""The process of the local cloud: the emulator with the recorder and the checks of AWS's models in front. Started by cloud.py, not
+by hand."""
 
 import os
 

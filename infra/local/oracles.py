@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """`make test-oracles`: AWS's own artefacts beside the local cloud and the twins in memory.
 
-The suite on the local cloud, the store's contract included, runs with the items of its tables in AWS's DynamoDB Local. Every event that it puts on a bus
-is then given to AWS's event-ruler, with the pattern of every rule, and with what our own matchers say of it. Both are from Maven Central, with the
-checksums of oracles/artifacts.txt. Arguments are those of the suite: `oracles.py store::`.
+The suite on the local cloud, the store's contract included, runs with the items of its tables in AWS's DynamoDB Local. Every event
+that it puts on a bus is then given to AWS's event-ruler, with the pattern of every rule, and with what our own matchers say of it.
+Both are from Maven Central, with the checksums of oracles/artifacts.txt. Arguments are those of the suite: `oracles.py store::`.
 
 The exit code is 0 only if everything ran and agreed; 1: something differs; 3: something could not be run here, and is named.
 """
@@ -137,7 +137,8 @@ def _listens(port):
 
 
 def suite(executable, url, arguments):
-    """The suite on the local cloud, with its items in DynamoDB Local; whether it passed. Its events are in the folder afterwards."""
+    """The suite on the local cloud, with its items in DynamoDB Local; whether it passed. Its events are in the folder
+    afterwards."""
     for name in ("matches.jsonl", "own.jsonl"):
         (FOLDER / name).unlink(missing_ok=True)
     for name, why in SKIPPED.items():

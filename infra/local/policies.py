@@ -1,7 +1,7 @@
 """Scans the policies for what they should not allow, and for actions and resources that do not fit together; part of `make lint`.
 
-It reads infra/*.json and the roles of infra/template.yaml, and uses no network. What it finds is mended, or stands with its reason in
-policy-exceptions.txt; an exception that nothing needs any more is a finding, too.
+It reads infra/*.json and the roles of infra/template.yaml, and uses no network. What it finds is mended, or stands with its reason
+in policy-exceptions.txt; an exception that nothing needs any more is a finding, too.
 """
 
 import json

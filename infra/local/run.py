@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop, examples/promotions and examples/greeter with commands
-a person could type.
+"""`make run`, `make up` and `make down`: build, deploy, and play examples/shop, examples/promotions and examples/greeter with
+commands a person could type.
 
-While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what is shown and what is approved comes from `keelway get sequences`.
+While the deliveries run, `keelway watch` is the only one that writes to the terminal. Nothing here knows how a delivery ends: what
+is shown and what is approved comes from `keelway get sequences`.
 """
 
 import concurrent.futures
@@ -58,7 +59,8 @@ def functions():
 
 
 def with_features(*names):
-    """Options that select these packages, and the dependencies' features that the tests need: so run and tests share what they build."""
+    """Options that select these packages, and the dependencies' features that the tests need: so run and tests share what they
+    build."""
     return [f"--package=keelway-{name}" for name in (*names, "test-features")]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`make test`, `make test-fast` and `make survey`: build the tests, run them side by side, and say what took longest.
 
-The tests in memory are run by cargo-nextest, each in a process of its own; .config/nextest.toml says how. The suite on the local cloud
-has one cloud for all its tests, waits more than it computes, and runs beside them; its output comes when they are done.
+The tests in memory are run by cargo-nextest, each in a process of its own; .config/nextest.toml says how. The suite on the local
+cloud has one cloud for all its tests, waits more than it computes, and runs beside them; its output comes when they are done.
 """
 
 import json
@@ -22,8 +22,8 @@ from keelway_local.common import ROOT, Problem, say  # noqa: E402
 
 CLOUD = ROOT / "infra" / "local" / "cloud.py"
 MUTANTS = ROOT / "infra" / "local" / "mutants.py"
-# The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose other
-# features, and build everything a second time.
+# The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose
+# other features, and build everything a second time.
 IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model")
 SLOWEST = 10
 # A line of the suite on the local cloud: `test lanes::thawed ... ok <2.1s>`.
@@ -31,7 +31,8 @@ CLOUD_TEST = re.compile(r"^test (\S+) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
 
 
 def nextest(*words, **variables):
-    """A command of cargo-nextest; its exit code. It gives way to whatever else runs: the suite on the local cloud waits for answers."""
+    """A command of cargo-nextest; its exit code. It gives way to whatever else runs: the suite on the local cloud waits for
+    answers."""
     program = environment.ensure("test").parent / "cargo-nextest"
     return subprocess.run([str(program), "nextest", *words], cwd=ROOT, env={**os.environ, **variables}, preexec_fn=lambda: os.nice(10)).returncode
 

@@ -1,5 +1,6 @@
 //! The session of Keptn's clients: what its command line and an executor on its Go library ask, request by request, in
-//! `session.json`. It is played against the API in memory (`functions/api`) and on the local cloud (`tests/cloud`), which both include this file.
+//! `session.json`. It is played against the API in memory (`functions/api`) and on the local cloud (`tests/cloud`), which both
+//! include this file.
 //!
 //! A path or a body may contain `{name}`: the project, or what an earlier answer was kept as.
 

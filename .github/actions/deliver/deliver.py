@@ -1,7 +1,7 @@
 """Triggers a delivery and waits for its end: what the action next to this file runs. It needs Python 3.9, and nothing else.
 
-Its inputs are environment variables; action.yml says what they mean. It ends with 0 when every sequence of the delivery ended with pass or
-warning, with 1 when one did not or when the time is up, and with 2 when an input is wrong.
+Its inputs are environment variables; action.yml says what they mean. It ends with 0 when every sequence of the delivery ended with
+pass or warning, with 1 when one did not or when the time is up, and with 2 when an input is wrong.
 """
 
 import ipaddress
@@ -136,7 +136,8 @@ def labels():
 
 
 def trigger(api, project):
-    """The context of the delivery. The same step of the same attempt of a run is the same event, so repeating it starts nothing more."""
+    """The context of the delivery. The same step of the same attempt of a run is the same event, so repeating it starts nothing
+    more."""
     stage, sequence = given("STAGE"), given("SEQUENCE", "delivery")
     if not stage:
         stages = api.ask("GET", f"project/{urllib.parse.quote(project)}").get("stages", [])

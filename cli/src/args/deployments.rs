@@ -273,7 +273,8 @@ pub struct Deployer {
     /// Where the log of a deployment is, with {name} and {attempt} in it
     #[arg(long, value_name = "URL")]
     pub log_url: Option<String>,
-    /// A variable of the manifest's customParams.environment that the command gets by its own name, besides PARAM_NAME; may be repeated
+    /// A variable of the manifest's customParams.environment that the command gets by its own name, besides PARAM_NAME; may be
+    /// repeated
     #[arg(long = "env", value_name = "NAME", value_parser = variable)]
     pub variables: Vec<String>,
     /// Copy what the commands print to standard error

@@ -27,8 +27,8 @@ use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
 
-/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines; deploy versions and roll
-/// them back.
+/// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines;
+/// deploy versions and roll them back.
 #[derive(Parser)]
 #[command(name = "keelway", version, after_help = examples::START)]
 pub struct Args {

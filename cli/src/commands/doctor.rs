@@ -26,12 +26,13 @@ const UNKNOWN: &str = "## What remains unknown of AWS";
 /// # Errors
 /// When nobody reads it.
 pub fn checklist() -> Result<(), CliError> {
-    let list = MANUAL.lines().skip_while(|line| *line != UNKNOWN).skip(1).take_while(|line| !line.starts_with("## "));
-    list.filter_map(|line| line.strip_prefix("* ")).try_for_each(|item| say(&format!("[ ] {}", item.replace("**", ""))))
+    let section = MANUAL.split_once(UNKNOWN).map_or("", |(_, rest)| rest.split("\n## ").next().unwrap_or_default());
+    let items = section.split("\n* ").skip(1).map(|item| item.split_whitespace().collect::<Vec<_>>().join(" "));
+    items.map(|item| item.replace("**", "")).try_for_each(|item| say(&format!("[ ] {item}")))
 }
 
-/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and may not,
-/// the clock, the rules, the limits, and that an event arrives; says each.
+/// Checks the settings, the API, the token, that it can read, whether messages could not be handled, what stored manifests name and
+/// may not, the clock, the rules, the limits, and that an event arrives; says each.
 ///
 /// # Errors
 /// Exit code of the first check that fails.
@@ -113,7 +114,8 @@ fn allowed<T>(what: &str, answer: Result<T, ApiError>) -> Result<Option<T>, CliE
     }
 }
 
-/// A clock that is wrong makes signatures and deadlines wrong. `took`: how long the answer took, in which its time may have got old.
+/// A clock that is wrong makes signatures and deadlines wrong. `took`: how long the answer took, in which its time may have got
+/// old.
 fn clock(theirs: &str, took: Duration) -> Result<(), CliError> {
     let Some(theirs) = Timestamp::parse(theirs) else {
         return note(&format!("clock: the API's time {theirs:?} is not understood"));

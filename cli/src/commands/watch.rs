@@ -1,5 +1,5 @@
-//! `watch`: deliveries from the API, one line each, until they are over: drawn again in their place on a terminal, printed when they
-//! change in a pipe. With `--log`, every event as it happens.
+//! `watch`: deliveries from the API, one line each, until they are over: drawn again in their place on a terminal, printed when
+//! they change in a pipe. With `--log`, every event as it happens.
 
 use super::find;
 use crate::api::Api;

@@ -141,8 +141,8 @@ impl Attempt<'_> {
         url.replace("{name}", &self.deployment.name).replace("{attempt}", &self.deployment.attempt.to_string())
     }
 
-    /// The environment. What the manifest says comes from whoever may apply it, and this command runs with the operator's rights: so its
-    /// variables have a prefix, and only those that the operator lists have their own names, too.
+    /// The environment. What the manifest says comes from whoever may apply it, and this command runs with the operator's rights:
+    /// so its variables have a prefix, and only those that the operator lists have their own names, too.
     fn variables(&self, claimed: &ClaimAnswer) -> Vec<(String, String)> {
         let VersionState { namespace, name, config, version, attempt, deadline, progress, .. } = self.deployment;
         let file = |path: std::path::PathBuf| path.display().to_string();

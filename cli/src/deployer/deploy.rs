@@ -1,4 +1,5 @@
-//! `keelway deploy`: the command of a deployer has Keelway carry out the strategy, whole or until the new version gets a share of the requests.
+//! `keelway deploy`: the command of a deployer has Keelway carry out the strategy, whole or until the new version gets a share of
+//! the requests.
 
 use crate::api::Api;
 use crate::args;

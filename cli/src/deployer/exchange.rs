@@ -1,5 +1,5 @@
-//! The two files through which a command and this process talk while a deployment runs: one holds what the command is to do, into the
-//! other it writes how far it is. A shell script reads the first with `cat`, and appends to the second with `echo`.
+//! The two files through which a command and this process talk while a deployment runs: one holds what the command is to do, into
+//! the other it writes how far it is. A shell script reads the first with `cat`, and appends to the second with `echo`.
 
 use keelway_domain::deployments::MAX_TARGETS;
 use keelway_wire::http::deployments::TargetState;

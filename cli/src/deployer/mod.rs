@@ -1,8 +1,8 @@
 //! `keelway deployer`: carries deployments out by running a command, for as long as it runs.
 //!
-//! A deployment is claimed, and the command is run for it. While it runs, heartbeats tell the end of its log and how far it is at each
-//! target, and keep the claim. What they are told goes to the command: a file says whether it is to pause, SIGTERM that the deployment is
-//! cancelled. The exit code is how it ended.
+//! A deployment is claimed, and the command is run for it. While it runs, heartbeats tell the end of its log and how far it is at
+//! each target, and keep the claim. What they are told goes to the command: a file says whether it is to pause, SIGTERM that the
+//! deployment is cancelled. The exit code is how it ended.
 
 mod attempt;
 pub mod deploy;

@@ -1,5 +1,5 @@
-//! What a command's standard output becomes: data, if all of it is one JSON object. Output that was probably meant as one, and is not,
-//! gets a warning: data that is missing shows only tasks later.
+//! What a command's standard output becomes: data, if all of it is one JSON object. Output that was probably meant as one, and is
+//! not, gets a warning: data that is missing shows only tasks later.
 
 use keelway_domain::event::Object;
 use serde_json::Value;

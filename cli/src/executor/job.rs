@@ -129,8 +129,8 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
     finish(worker, taken, &run, began.elapsed(), &mut phase).await
 }
 
-/// Waits for a place, and says now and then that it does, so that no replica takes the trigger for lost. `Some`: not to be run, or not
-/// by this process.
+/// Waits for a place, and says now and then that it does, so that no replica takes the trigger for lost. `Some`: not to be run, or
+/// not by this process.
 async fn wait(
     worker: &Worker,
     taken: &Taken,

@@ -1,4 +1,5 @@
-//! The third act of `make run`: somebody calls the service and says what it answers, while a command is followed on the same terminal.
+//! The third act of `make run`: somebody calls the service and says what it answers, while a command is followed on the same
+//! terminal.
 
 use crate::support::screen::Screen;
 use crate::support::{Api, NOW, TOKEN};

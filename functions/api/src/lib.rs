@@ -3,9 +3,10 @@
 //! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
 //! and decisions to the queue, and an answer with an outcome is read from the state.
 //!
-//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every kind. Each of them lists
-//! its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the answer. They stand on one `fence`: what is
-//! checked before every handler and kept after it, and what handlers share. The fence uses no handler.
+//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every
+//! kind. Each of them lists its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the
+//! answer. They stand on one `fence`: what is checked before every handler and kept after it, and what handlers share. The fence
+//! uses no handler.
 
 mod access;
 mod apply;
@@ -142,7 +143,8 @@ impl<P: Ports> Api<P> {
     fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
     }
-    /// What tells this installation from every other one: its account, its region and the name of its stack. Signed requests name it.
+    /// What tells this installation from every other one: its account, its region and the name of its stack. Signed requests name
+    /// it.
     fn installation(&self) -> String {
         let home = self.deployments().home();
         format!("{}/{}/{}", home.account, home.region, self.settings().stack)

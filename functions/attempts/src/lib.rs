@@ -1,7 +1,7 @@
 //! Carries out promotions, on servers of other people: git hosts, receivers of notifications; and by sequences.
 //!
-//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file; that of sequences needs no server, so it is the engine's (`by_sequence`). What fails for now is an outcome, not an error, so that the
-//! promotion says why it waits.
+//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file; that of sequences needs no server, so it is the
+//! engine's (`by_sequence`). What fails for now is an outcome, not an error, so that the promotion says why it waits.
 
 mod hosts;
 mod looks;

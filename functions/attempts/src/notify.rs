@@ -1,7 +1,7 @@
 //! The strategy `notification`: an event on the bus, and a signed request if there is a URL.
 //!
-//! The request is signed as Standard Webhooks does it (<https://www.standardwebhooks.com>): `webhook-id` is the same for all attempts of a
-//! promotion, so that a receiver can tell a repetition.
+//! The request is signed as Standard Webhooks does it (<https://www.standardwebhooks.com>): `webhook-id` is the same for all
+//! attempts of a promotion, so that a receiver can tell a repetition.
 
 use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, Object};

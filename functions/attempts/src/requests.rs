@@ -90,7 +90,8 @@ pub(crate) fn branch(task: &Task) -> String {
     format!("{BRANCHES}{environment}/{:016x}", task.identity())
 }
 
-/// A name that others chose, for titles and messages of commits: neither markup nor a command in it (`[skip ci]`, `closes #1`, `@team`).
+/// A name that others chose, for titles and messages of commits: neither markup nor a command in it (`[skip ci]`, `closes #1`,
+/// `@team`).
 fn plain(name: &str) -> String {
     let mut before = ' ';
     let safe = |c: char| {

@@ -30,13 +30,13 @@ fn letter(record: &Record) -> DeadLetter {
     }
 }
 
-/// The name of the queue that the message was for; a message that somebody put into the dead-letter queue by hand was for none.
+/// The name of the queue from which the message came. Empty for a message that was put into the dead-letter queue by hand.
 fn meant_for(record: &Record) -> &str {
     record.target.as_deref().and_then(|arn| arn.rsplit(':').next()).unwrap_or(&record.queue)
 }
 
-/// The engine of a queue: they are named `<stack>-<engine>`. What was for none is for the first engine, which records what it
-/// cannot read.
+/// The engine of a queue with the name `<stack>-<engine>`. Messages without a queue go to the first engine, which records what it
+/// cannot parse as invalid.
 fn engine_of(queue: &str) -> &'static str {
     ENGINES.into_iter().find(|engine| queue.ends_with(&format!("-{engine}"))).unwrap_or(ENGINES[0])
 }

@@ -1,4 +1,4 @@
-//! The function on the dead-letter queue. Wires; [`handler`] stores each letter.
+//! The function on the dead-letter queue. It connects the parts; [`handler`] stores each letter.
 
 mod handler;
 

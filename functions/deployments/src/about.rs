@@ -1,11 +1,11 @@
-//! What a delivery is about, for logs and for keeping one config's messages apart from another's.
+//! The subject of a delivery: for logs, and to handle the messages of one config in order.
 
 use keelway_domain::deployments::notice::Notice;
 use keelway_engine::deployments::{Delivery, Message};
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about.
+/// The subject of this delivery.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
         Body::Event(event) => {

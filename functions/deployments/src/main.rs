@@ -1,4 +1,4 @@
-//! The function on the deployments engine's queue. Only connects the parts; the engine handles the messages.
+//! The function on the queue of the deployments engine. It connects the parts; the engine handles the messages.
 
 mod about;
 mod read;

@@ -29,7 +29,8 @@ type Listed = Result<Arc<Vec<Resource>>, Failure>;
 pub type Discovered = Mutex<HashMap<String, (Timestamp, Listed)>>;
 
 impl Connection {
-    /// The plural name of a kind of namespaced objects. What was discovered since `began` is not asked for again, even if it is an error.
+    /// The plural name of a kind of namespaced objects. What was discovered since `began` is not asked for again, even if it is an
+    /// error.
     ///
     /// # Errors
     /// The kind is not served, or that could not be found out.

@@ -1,7 +1,7 @@
 //! Reads the Kubernetes APIs of registered clusters.
 //!
-//! [`Kubernetes`] is what the engine calls [`Clusters`]. `connection` makes requests to one API, `discovery` finds out what a kind is
-//! called in URLs, `object` turns an answer into a fact.
+//! [`Kubernetes`] is what the engine calls [`Clusters`]. `connection` makes requests to one API, `discovery` finds out what a kind
+//! is called in URLs, `object` turns an answer into a fact.
 
 mod connection;
 mod discovery;

@@ -1,10 +1,10 @@
-//! What a delivery is about, for logs and for keeping one pipeline's messages apart from another's.
+//! The subject of a delivery: for logs, and to handle the messages of one pipeline in order.
 
 use keelway_engine::promotions::{Address, Delivery, Message};
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about.
+/// The subject of this delivery.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
         Body::Event(event) => {

@@ -1,4 +1,4 @@
-//! The function on the promotions engine's queue. Only connects the parts; the engine handles the messages.
+//! The function on the queue of the promotions engine. It connects the parts; the engine handles the messages.
 
 mod about;
 

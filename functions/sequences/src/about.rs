@@ -1,4 +1,4 @@
-//! What a delivery is about, for logs and for keeping one context's messages apart from another's.
+//! The subject of a delivery: for logs, and to handle the messages of one context in order.
 
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
@@ -6,7 +6,7 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::sequences::{Address, Body, Delivery, Message};
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about.
+/// The subject of this delivery.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
         Body::Event(event) => of_event(event),

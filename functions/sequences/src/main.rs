@@ -1,4 +1,4 @@
-//! The function on the sequences engine's queue. Only connects the parts; the engine handles the messages.
+//! The function on the queue of the sequences engine. It connects the parts; the engine handles the messages.
 
 mod about;
 

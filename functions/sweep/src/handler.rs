@@ -1,5 +1,5 @@
-//! One tick: due dead letters first, then as many pages of every engine's open work as time allows. The sweep saves its position,
-//! so that the next one continues there.
+//! One run of the sweep: due dead letters first, then as many pages of every engine's open work as time allows. The sweep stores
+//! its position, so that the next run continues there.
 
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;
@@ -16,10 +16,10 @@ use keelway_lambda::{aws, metrics};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a page, or a few letters, may take if requests are slow or repeated.
+/// The time that a page, or a batch of letters, may take if requests are slow or repeated.
 const PAGE_TIME: Duration = Duration::from_secs(5);
 
-/// What a tick did.
+/// The counts of one run.
 #[derive(Default)]
 struct Done {
     letters: usize,
@@ -31,29 +31,27 @@ struct Done {
     deliveries: Swept,
 }
 
-/// All engines.
+/// All engines that keep subjects.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub struct Engines<P> {
-    /// Executions.
     pub sequences: Sequences<P>,
-    /// Pipelines.
     pub promotions: Promotions<P>,
-    /// Deployment configs.
     pub deployments: Deployments<P>,
-    /// Deliveries of webhooks.
     pub webhooks: Webhooks<P>,
 }
 
-/// Sweeps until everything is checked or the time is up. Letters get half of the time, so that many letters do not delay open work.
+/// Sweeps until everything is checked or the time is up. Dead letters get half of the time, so that many of them do not delay open
+/// work.
 ///
 /// # Errors
-/// What the engines could not do. The next tick repeats it.
+/// The failures of the engines. The next run repeats what failed.
 pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, until: Instant) -> Result<(), PortError> {
     let Engines { sequences, promotions, deployments, webhooks } = engines;
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
-        // Each part has its time, and one that fails does not keep the others from their work.
+        // Each part has its own time, and a failure of one does not prevent the others.
         let letters = letters(sequences.ports(), half_of(until)).await;
-        // Configs are looked at next.
+        // The evaluation of configs, below, uses what the registries report here.
         let asked = registries(deployments, registry, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
@@ -69,7 +67,7 @@ pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, unt
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
 
-/// The middle of the time that is left.
+/// The moment after half of the remaining time.
 fn half_of(until: Instant) -> Instant {
     let now = Instant::now();
     now + until.saturating_duration_since(now) / 2
@@ -86,7 +84,7 @@ async fn letters(ports: &impl Ports, until: Instant) -> Result<usize, PortError>
     }
 }
 
-/// Asks registries about pushes that nobody told.
+/// Asks registries for pushes whose events were lost.
 async fn registries<P: Ports>(deployments: &Deployments<P>, registry: &impl Registry, until: Instant) -> Result<Asked, PortError> {
     deployments.ask_registries(registry, || Instant::now() + PAGE_TIME <= until).await
 }
@@ -157,7 +155,7 @@ mod tests {
         let event = json!({"id": "e-1", "source": "somebody", "type": "a.type", "data": {"project": "p"}});
         let deliver = Message::Deliver { to: of, event, again: None, unmatched: false };
         engines.webhooks.message(&deliver, Cause::default()).await.unwrap();
-        // Its wake-up is lost, and the sweep's first request, which is about letters, fails.
+        // Its wake-up is lost, and the first request of the sweep, which is about dead letters, fails.
         world.core().queue.messages.clear();
         world.pass(Span::minutes(20));
         let mut first = true;

@@ -1,4 +1,4 @@
-//! The sweep over all engines. [`sweep`] calls them as long as there is time; the program connects them.
+//! The sweep over all engines. [`sweep`] calls each engine as long as there is time; the program connects the parts.
 
 mod handler;
 

@@ -1,6 +1,6 @@
-//! The function on a schedule. Only connects the parts.
+//! The function on a schedule. It connects the parts.
 
-// The future of all engines' sweeps, one in the other.
+// The futures of all engines' sweeps are nested.
 #![recursion_limit = "256"]
 
 use keelway_engine::deployments::Deployments;

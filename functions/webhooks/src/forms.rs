@@ -77,7 +77,8 @@ pub fn teams(event: &Value) -> Value {
     json!({"type": "message", "attachments": [attachment]})
 }
 
-/// `&`, `<` and `>` mean something to Slack: without them, a text mentions nobody and links nowhere. `most`: so many characters in all.
+/// `&`, `<` and `>` mean something to Slack: without them, a text mentions nobody and links nowhere. `most`: so many characters in
+/// all.
 fn mrkdwn(text: &str, most: usize) -> String {
     let (mut shown, mut left) = (String::new(), most);
     for c in text.chars() {

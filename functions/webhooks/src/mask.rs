@@ -17,8 +17,8 @@ const SHORTEST_IN_URL: usize = 16;
 pub struct Mask(Vec<String>);
 
 impl Mask {
-    /// Of these secrets, also as they stand in URLs, in JSON and in Base64. Of several keys in one secret, each; of a URL, what stands behind its
-    /// host, and whatever there may be a key: receivers like to repeat the path of a request.
+    /// Of these secrets, also as they stand in URLs, in JSON and in Base64. Of several keys in one secret, each; of a URL, what
+    /// stands behind its host, and whatever there may be a key: receivers like to repeat the path of a request.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a SecretText>) -> Self {
         let all = secrets.into_iter().map(|secret| secret.expose().trim());
         let mut all: Vec<String> = all.flat_map(parts).flat_map(spellings).filter(|text| !text.is_empty()).collect();

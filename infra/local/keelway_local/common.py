@@ -1,4 +1,4 @@
-"""What every command needs: errors in one sentence, progress on stderr, a state directory, process identity."""
+"""Shared by all commands: errors in one sentence, progress on stderr, the state directory, the identity of processes."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 TEMPLATE = ROOT / "infra" / "template.yaml"
 REGION = os.environ.get("KEELWAY_LOCAL_REGION", "us-east-1")
-# The emulator takes these as the account's root user. They are good for nothing but a process on this machine.
+# For the emulator, these are the root user of the account. They are valid on this machine only.
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
@@ -21,7 +21,7 @@ class Problem(Exception):
 
 
 def say(text):
-    """One line for the person watching; results go to stdout, everything else here. It is written at once: threads say things, too."""
+    """Prints a line of progress to stderr; results go to stdout. The line is written at once, because threads print, too."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -64,7 +64,7 @@ class Step:
 
 
 def write_private(path, text):
-    """Replaces a file at once and for its owner's eyes only."""
+    """Replaces a file atomically, readable by its owner only."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w") as file:
@@ -123,7 +123,7 @@ def is_running(record):
 
 
 def tail(path, lines=12):
-    """The last lines of a file, or what stands in for them."""
+    """The last lines of a file, or a remark that there are none."""
     try:
         return "\n".join(Path(path).read_text(errors="replace").splitlines()[-lines:]) or "(empty)"
     except OSError as error:

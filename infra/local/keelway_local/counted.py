@@ -1,4 +1,4 @@
-"""Rows that are counted, in a file that others read while the local cloud runs."""
+"""Counts of rows, in a file that other processes read while the local cloud runs."""
 
 import json
 import os
@@ -6,12 +6,12 @@ import threading
 import time
 
 
-# More different rows than anybody reads.
+# The most distinct rows.
 MOST = 5000
 
 
 class Counted:
-    """Counts rows of these fields; new ones are on disk at once, counts within a second."""
+    """Counts rows with these fields. New rows are written to the file at once, counts within a second."""
 
     def __init__(self, path, *fields):
         self._path, self._fields = path, (*fields, "count")

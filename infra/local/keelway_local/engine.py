@@ -1,4 +1,4 @@
-"""The Docker API of this machine, of Docker or of podman: found, and asked in plain HTTP, so that this needs neither a command nor a package."""
+"""Finds the Docker API of this machine, served by Docker or podman, and uses it in plain HTTP, without a command or a package."""
 
 import http.client
 import ipaddress
@@ -11,9 +11,9 @@ from urllib.parse import quote, urlsplit
 
 from .common import Problem
 
-# Each container of the tests has this label: the temporary directory that it shares with them.
+# The label of every container of the tests. Its value is the temporary directory that they share.
 LABEL = "dev.keelway.temp"
-# Removing a container includes ending its processes.
+# In seconds. Removing a container includes ending its processes.
 ANSWER_SECONDS = 60
 
 
@@ -39,7 +39,7 @@ class Engine:
         return _Unix(url.path) if url.scheme == "unix" else http.client.HTTPConnection(url.hostname, url.port or 2375, timeout=ANSWER_SECONDS)
 
     def ask(self, method, path):
-        """(status, what the answer says); an OSError if nobody answers."""
+        """(status, parsed answer). Raises OSError if there is no answer."""
         connection = self._connection()
         try:
             connection.request(method, path, headers={"Host": "localhost"})
@@ -55,7 +55,7 @@ class Engine:
             return answer.status, text.decode(errors="replace")
 
     def why_not(self):
-        """None if the API answers, and otherwise why it does not."""
+        """Why the API does not answer. None: it does."""
         try:
             status, said = self.ask("GET", "/version")
         except OSError as error:
@@ -63,13 +63,13 @@ class Engine:
         return None if status == 200 else f"it answers {status}: {said}"
 
     def kind(self):
-        """`podman` or `docker`: the command that speaks to it."""
+        """`podman` or `docker`: the command that belongs to the API."""
         _, version = self.ask("GET", "/version")
         names = [part.get("Name", "") for part in version.get("Components") or ()]
         return "podman" if any(name.startswith("Podman") for name in names) else "docker"
 
     def labelled(self, value):
-        """Ids of all containers whose label says so, running or not."""
+        """The ids of all containers with this label, running or not."""
         filters = quote(json.dumps({"label": [f"{LABEL}={value}"]}))
         status, found = self.ask("GET", f"/containers/json?all=true&filters={filters}")
         if status != 200:
@@ -77,16 +77,16 @@ class Engine:
         return [container["Id"] for container in found]
 
     def remove(self, name):
-        """Ends and removes a container with its volumes; whether there was one."""
+        """Ends and removes a container with its volumes; returns whether it existed."""
         status, said = self.ask("DELETE", f"/containers/{quote(name)}?force=true&v=true")
-        # 409: somebody else is removing it.
+        # 409: another process is removing it.
         if status not in (200, 204, 404, 409):
             raise Problem(f"container {name} cannot be removed: {said.get('message') if isinstance(said, dict) else said}")
         return status != 404
 
 
 def is_local(url):
-    """Whether the API is on this machine: tests share a directory and the loopback address with their container."""
+    """Whether the API is on this machine, because tests and container share a directory and the loopback address."""
     parts = urlsplit(url)
     if parts.scheme == "unix":
         return bool(parts.path)
@@ -97,19 +97,19 @@ def is_local(url):
 
 
 def candidates():
-    """URLs where the API of this machine may be; only DOCKER_HOST if that is set."""
+    """The URLs to try; only DOCKER_HOST if that is set."""
     if os.environ.get("DOCKER_HOST"):
         return [os.environ["DOCKER_HOST"]]
     home, own = Path.home(), Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
     sockets = [Path("/var/run/docker.sock"), home / ".docker/run/docker.sock", home / ".docker/desktop/docker.sock"]
     if platform.system() == "Linux":
-        # A user's podman does not see root's containers, nor root a user's.
+        # The podman of a user does not see the containers of root, and vice versa.
         sockets += [own / "docker.sock", Path("/run/podman/podman.sock") if os.getuid() == 0 else own / "podman/podman.sock"]
     return [f"unix://{socket}" for socket in sockets]
 
 
 def find():
-    """The first API that answers, or None; and where it was looked for, with what is wrong there."""
+    """(the first API that answers or None, the URLs that were tried with the error of each)"""
     looked = {}
     for url in candidates():
         engine = Engine(url)
@@ -120,7 +120,7 @@ def find():
 
 
 def end_container(record):
-    """Removes the container of a state directory's record {name, engine}, if it is there."""
+    """Removes the container in a state directory's record {name, engine}, if it exists."""
     engine = Engine(record["engine"]) if record.get("engine") else find()[0]
     if engine is None:
         return False

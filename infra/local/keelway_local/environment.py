@@ -1,7 +1,7 @@
-"""The Python environments: made on first use, made again when what they are made of changes.
+"""The Python environments: made on first use, and again when their lock files change.
 
-Each is made of a lock file, which names every package and the hash of each of its files: what an index serves later under the same version is
-not installed. `make lock` makes the lock files of the short requirements*.in beside them.
+Each is made of a lock file, which names every package and the hash of each of its files: what an index serves later under the same
+version is not installed. `make lock` makes the lock files of the short requirements*.in beside them.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def directory(kind="cloud"):
-    """Where the environment is; KEELWAY_VENVS moves all of them."""
+    """The directory of the environment. KEELWAY_VENVS is the directory of all of them."""
     base = Path(os.environ.get("KEELWAY_VENVS") or ROOT / ".keelway")
     return base / KINDS[kind][0]
 
@@ -69,10 +69,10 @@ def ensure(kind="cloud"):
             return False
 
     if made():
-        # In an image, the folder belongs to somebody else.
+        # In an image, the folder belongs to another user.
         return python(kind)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Tests and a person may come here at the same time: one makes it, the other waits and finds it made.
+    # Two processes may arrive at the same time: one makes the environment, the other waits for it.
     with open(target.parent / f".{target.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made():

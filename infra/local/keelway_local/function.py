@@ -8,14 +8,14 @@ import zipfile
 from . import server
 from .stack import client, local_url
 
-# What these functions run as: they may do nothing.
+# The role of these functions, without permissions.
 ROLE = "keelway-example"
 
 
 def _package(path):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        # Without a time: the same module is the same package, with the same digest.
+        # Without times, so that the same module gives the same package and digest.
         archive.writestr(zipfile.ZipInfo("main.py"), path.read_text())
     return buffer.getvalue()
 
@@ -31,7 +31,7 @@ def _role(endpoint):
 
 
 def _version(service, name, path, role, variables):
-    """Publishes a module; the version's ARN."""
+    """Publishes a module as a version; returns its ARN."""
     code = _package(path)
     try:
         made = service.update_function_code(FunctionName=name, ZipFile=code, Publish=True)
@@ -42,7 +42,7 @@ def _version(service, name, path, role, variables):
 
 
 def publish(state, name, paths, alias=None, variables=None):
-    """{"versions": their ARNs, "url": where the alias answers}."""
+    """{"versions": their ARNs, "url": the URL of the alias}"""
     endpoint = server.endpoint(state)
     service = client("lambda", endpoint)
     role = _role(endpoint)

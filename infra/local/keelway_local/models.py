@@ -1,7 +1,8 @@
-"""Runs inside the local cloud: checks what the functions ask, and what they are answered, with AWS's own service models.
+"""Runs inside the local cloud: checks the requests of the functions, and the answers, with the service models of AWS.
 
-The models are those of botocore, from which the SDKs are made: which members a request has, which of them it must have, their types, lengths,
-patterns and values. Each finding is kept with the function, the operation, the place in the request or the answer, and what is wrong there.
+The models are those of botocore, from which the SDKs are made: which members a request has, which of them it must have, their
+types, lengths, patterns and values. Each finding is kept with the function, the operation, the place in the request or the answer,
+and what is wrong there.
 """
 
 import json
@@ -12,9 +13,9 @@ from urllib.parse import unquote
 from .counted import Counted
 from .shapes import Shapes, wire_name
 
-# botocore's name of each service that the functions ask; any other service is a finding.
+# The services that functions use, with their names in botocore. Any other service is a finding.
 SERVICES = ("dynamodb", "sqs", "events", "scheduler", "secretsmanager", "lambda", "ecs", "codebuild", "ecr")
-# Errors that every operation may answer, whatever its model lists.
+# Errors of all operations, which their models do not list.
 COMMON = {
     "AccessDeniedException", "AccessDenied", "ValidationException", "ValidationError", "ThrottlingException", "SerializationException",
     "UnrecognizedClientException", "ExpiredTokenException", "InternalFailure", "ServiceUnavailable", "InvalidParameterValue",
@@ -28,7 +29,7 @@ def _without_empty(part, *names):
 
 
 def _lambda(answer):
-    # A function's image is told with its code, and not with its configuration.
+    # AWS returns the image of a function with its code, not with its configuration.
     answer.pop("ImageUri", None)
     if answer.get("StateReasonCode") == "Updating":
         del answer["StateReasonCode"]
@@ -45,11 +46,11 @@ def _ecs(answer):
 def _codebuild(answer):
     for build in [*answer.get("builds", ()), answer.get("build")]:
         _without_empty(build or {}, "sourceVersion")
-        # The artifacts of a project have a type, and those of a build have none.
+        # The artifacts of a project have a type, those of a build do not.
         ((build or {}).get("artifacts") or {}).pop("type", None)
 
 
-# What the emulator answers and AWS would leave out.
+# Members of the emulator's answers that AWS leaves out.
 MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild}
 
 
@@ -67,7 +68,7 @@ class Operation:
 
     @staticmethod
     def _parts(shape, shapes):
-        """(check of the body, checks of what is elsewhere, by place). A body of any bytes has no check."""
+        """(check of the body, checks of the other parts by place). A body of raw bytes has no check."""
         if shape is None:
             return None
         places, body = {}, []
@@ -85,11 +86,11 @@ class Operation:
         return shapes.structure(shape, body), places
 
     def request(self, body, labels, query, tell):
-        """Checks a request: the body, what the path has in its places, and the query."""
+        """Checks a request: body, path parameters and query."""
         if self._input is None:
             return
         check, places = self._input
-        # Numbers and lists of a query are text on the wire; that the member is known is what can be said of them.
+        # Numbers and lists in a query are text, so only the names of the members are checked.
         _elsewhere(places.get("uri", {}), labels, "path", tell)
         _elsewhere(places.get("querystring", {}), query, "query", tell)
         if check:
@@ -99,7 +100,7 @@ class Operation:
         """Checks an answer, or an error."""
         if status >= 300:
             return self._error(status, headers, body, tell)
-        # Lambda's invocations have other codes by their type.
+        # The status of an invocation depends on its type.
         if status != self._status and self.name != "Invoke":
             tell("", f"status {status} and not {self._status}")
         if self._output and self._output[0]:
@@ -143,7 +144,7 @@ def _json(body, tell):
 
 
 def _without_nulls(value):
-    """An answer as SDKs read it: null is what is not there."""
+    """An answer as SDKs read it: null means absent."""
     if isinstance(value, dict):
         return {name: _without_nulls(part) for name, part in value.items() if part is not None}
     return [_without_nulls(part) for part in value] if isinstance(value, list) else value
@@ -192,7 +193,7 @@ class Service:
                 self._routes.append((http["method"], re.compile(f"{''.join(map(_route, re.split(LABEL, path)))}/?"), operation))
 
     def find(self, method, path, headers):
-        """(the operation, what its path has in its places); None for the operation if the model has no such."""
+        """(the operation, its path parameters). The operation is None if the model does not have it."""
         if self.prefix:
             prefix, _, name = headers.get("x-amz-target", "").rpartition(".")
             return (self._operation(name) if prefix == self.prefix and name in self.model.operation_names else None), {}
@@ -208,7 +209,7 @@ class Service:
 
 
 class Checker:
-    """Checks what roles ask; others are of no interest."""
+    """Checks the requests of roles. Other requests are ignored."""
 
     def __init__(self, directory):
         self._services = {}
@@ -217,7 +218,8 @@ class Checker:
                               "function", "role", "service", "operation", "kind", "path", "what")
 
     def check(self, session_arn, service, request, answer):
-        """`request`: (method, path, headers, body, query); `answer`: (status, headers, body). A check that fails is a finding, too."""
+        """`request`: (method, path, headers, body, query); `answer`: (status, headers, body). An exception in a check is a
+        finding, too."""
         try:
             self._check(session_arn, service, request, answer)
         except Exception as error:  # noqa: BLE001
@@ -249,7 +251,7 @@ class Checker:
 
 
 def install(directory):
-    """Begins to check what the emulator's services are asked and answer."""
+    """Begins to check the requests and answers of the emulator's services."""
     from ministack import app
     from ministack.core.router import extract_access_key_id
     from ministack.services import sts

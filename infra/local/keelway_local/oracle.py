@@ -1,4 +1,5 @@
-"""Runs inside the local cloud for `make test-oracles`: lets AWS's own DynamoDB Local answer for the table, and writes events and matches down.
+"""Runs inside the local cloud for `make test-oracles`: passes requests about items on to AWS's DynamoDB Local, and records events
+and matches.
 
 Tables are made and described by the emulator; DynamoDB Local gets each of them when the first request names it.
 """
@@ -11,11 +12,11 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-# What reads and writes items. Everything else is about tables, and stays with the emulator.
+# The operations on items. All other operations are about tables, and stay with the emulator.
 ITEMS = {"GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactGetItems",
          "TransactWriteItems"}
 PREFIX = "DynamoDB_20120810"
-# What DynamoDB Local needs of a table's description.
+# The members of a table's description that DynamoDB Local needs.
 KEPT = ("TableName", "AttributeDefinitions", "KeySchema")
 OF_INDEX = ("IndexName", "KeySchema", "Projection")
 SIGNED = "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0"
@@ -47,7 +48,7 @@ class Items:
         return answer
 
     async def _made(self, headers, request):
-        """Makes the tables of a request that the emulator knows; whether there was one."""
+        """Makes the tables of a request that the emulator has; returns whether there were any."""
         made = False
         for name in _tables(request):
             described = await self._inner("POST", "/", {**headers, "x-amz-target": f"{PREFIX}.DescribeTable"},
@@ -60,7 +61,7 @@ class Items:
             if indexes := table.get("GlobalSecondaryIndexes"):
                 wanted["GlobalSecondaryIndexes"] = [{key: index[key] for key in OF_INDEX} for index in indexes]
             status, _, text = await asyncio.to_thread(self._ask, "CreateTable", json.dumps(wanted).encode())
-            # Two requests may come at once.
+            # Two requests may arrive at the same time.
             made = made or status == 200 or b"ResourceInUseException" in text
         return made
 
@@ -75,7 +76,7 @@ def _tables(request):
 
 
 class Matches:
-    """Writes each event down that is put on a bus, and whether each rule takes it."""
+    """Records each event on a bus, and which rules match it."""
 
     def __init__(self, path):
         self._out, self._lock = open(path, "a"), threading.Lock()
@@ -83,7 +84,7 @@ class Matches:
 
     def note(self, view, pattern, takes):
         with self._lock:
-            # The rules are asked about one event after the other, each time with the same view.
+            # The emulator asks the rules about one event after the other, always with the same object.
             if getattr(self._numbers, "view", None) is not view:
                 self._numbers.view, self._numbers.n = view, self._next
                 self._next += 1
@@ -109,7 +110,7 @@ def _wrap_matches(path):
 
 
 def install(environment):
-    """Does what the variables of `make test-oracles` ask for; nothing without them."""
+    """Begins what the variables of `make test-oracles` ask for. Without them, it does nothing."""
     from ministack import app
 
     if url := environment.get("KEELWAY_DYNAMODB"):

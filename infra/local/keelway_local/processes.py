@@ -8,12 +8,12 @@ import time
 from .common import Problem, is_running, say, started_at, tail
 
 FILE = "executors.json"
-# The variable that tells whether a running process serves this stack, or one that has gone.
+# The variable that shows whether a running process serves this stack or an earlier one.
 SERVES = "KEELWAY_API"
 
 
 def ensure(state, commands, env, directory):
-    """Starts each named command that does not run yet; how many were started."""
+    """Starts each named command that does not run; returns the number of started ones."""
     known = state.read(FILE, {})
     serves = env.get(SERVES)
     for name, record in list(known.items()):
@@ -36,7 +36,7 @@ def ensure(state, commands, env, directory):
 
 
 def _check(fresh, logs):
-    """A command that ends at once is a mistake worth a sentence now, not a delivery that waits for ever."""
+    """Reports a command that ends at once; otherwise a delivery would wait for it for ever."""
     time.sleep(0.3 if fresh else 0)
     for name, child in fresh.items():
         if child.poll() is not None:
@@ -45,7 +45,7 @@ def _check(fresh, logs):
 
 
 def _end(records):
-    """Asks, waits for what is being finished, then insists; how many ran."""
+    """Ends processes: SIGTERM, a pause to finish their work, SIGKILL. Returns how many ran."""
     running = {name: record for name, record in records.items() if is_running(record)}
     for record in running.values():
         os.kill(record["pid"], signal.SIGTERM)
@@ -60,7 +60,7 @@ def _end(records):
 
 
 def stop_all(state):
-    """Ends all that `ensure` started."""
+    """Ends all processes that `ensure` has started."""
     ended = _end(state.read(FILE, {}))
     state.remove(FILE)
     return ended

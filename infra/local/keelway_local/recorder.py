@@ -1,4 +1,5 @@
-"""Runs inside the local cloud: notes which role asked for which action, and mends where the emulator is not as AWS.
+"""Runs inside the local cloud: records which role has requested which action, and corrects differences between the emulator and
+AWS.
 
 The emulator checks every signed request in one function. It is wrapped here, at start, by replacing module attributes;
 the installed package is not changed. On top of what it checks:
@@ -32,13 +33,13 @@ SINGLE = {
 
 
 class Recorder:
-    """Counts what each role session asked for: allowed, denied, or implied by something else."""
+    """Counts the actions of each role session: allowed, denied, or implied by another request."""
 
     def __init__(self, path):
         self._rows = Counted(path, "function", "role", "action", "resource", "verdict")
 
     def note(self, session_arn, action, resource, verdict):
-        """`verdict`: allowed, denied or implied. Only role sessions are of interest."""
+        """`verdict`: allowed, denied or implied. Only role sessions are counted."""
         if ":assumed-role/" not in session_arn:
             return
         role, _, session = session_arn.partition(":assumed-role/")[2].partition("/")
@@ -72,7 +73,7 @@ _asked = {}
 
 
 def _evaluate(recorder, role_arn, session, action, resource, keys=None):
-    """Notes an action that a service takes in the role's name, after asking the role's policies (every 5 s at most)."""
+    """Records an action that a service performs with the role, after a check of the role's policies (every 5 s at most)."""
     from ministack.core import iam_evaluator as iam
 
     asked = (role_arn, session, action, resource)
@@ -93,7 +94,7 @@ def _evaluate(recorder, role_arn, session, action, resource, keys=None):
 
 
 def _evaluate_as_caller(recorder, action, resource, keys=None):
-    """The same in the name of the role that sent the request; a person's request is of no interest."""
+    """The same for the role that sent the request. Requests of people are ignored."""
     from ministack.core import iam_evaluator as iam
 
     caller = iam.caller_arn()
@@ -104,7 +105,7 @@ def _evaluate_as_caller(recorder, action, resource, keys=None):
 
 
 def _tell_where_from(records, messages):
-    """Lambda says of a message in a dead-letter queue from which queue SQS moved it; the emulator knows, and does not hand it over."""
+    """AWS tells a function from which queue SQS has moved a dead letter. The emulator has this, but does not pass it on."""
     sources = {message["id"]: (message.get("sys") or {}).get("DeadLetterQueueSourceArn") for message in messages}
     for record in records:
         if source := sources.get(record["messageId"]):
@@ -172,8 +173,8 @@ def _task_or_build(service, data, region, account):
 
 
 def _mend_deployers():
-    """The emulator takes each request about an alias for ListAliases, and one about a version for one about its function. It checks tasks by
-    their cluster, which AWS does by a condition key, and builds by no project."""
+    """The emulator checks every request about an alias as ListAliases, and every request about a version as one about its function.
+    It checks tasks by their cluster, for which AWS has a condition key, and builds without their project."""
     from ministack.core import iam_actions
 
     action, resource, context = (
@@ -204,7 +205,7 @@ def _mend_deployers():
 
 
 def _mend_boundaries():
-    """The emulator bounds a role that has a permissions boundary, and leaves it out when a stack makes or changes the role."""
+    """The emulator applies a permissions boundary, but ignores it when a stack creates or changes the role."""
     from ministack.services import iam
     from ministack.services.cloudformation import provisioners
 
@@ -225,7 +226,7 @@ def _mend_boundaries():
 
 
 def _mend_numbers():
-    """A number that a template takes from a parameter reaches the emulator's poller as text, and stops it for ever."""
+    """A number from a parameter of the template reaches the emulator's poller as text, which stops the poller for ever."""
     from ministack.services import lambda_svc
 
     inner = lambda_svc._sqs_esm_concurrency
@@ -258,7 +259,7 @@ def _wrap_scheduler(recorder):
 
 
 def _wrap_tasks(recorder):
-    """Who runs a task passes the roles of its definition to ECS."""
+    """The caller of RunTask passes the roles of the task definition to ECS."""
     from ministack.services import ecs
 
     run = ecs._ACTION_MAP["RunTask"]
@@ -273,7 +274,7 @@ def _wrap_tasks(recorder):
 
 
 def _wrap_packages(recorder):
-    """Lambda reads a package of code in the name of whoever updates a function with it."""
+    """Lambda reads a package of code with the permissions of the caller that updates a function."""
     from ministack.services import lambda_svc
 
     update = lambda_svc._update_code
@@ -288,19 +289,20 @@ def _wrap_packages(recorder):
 
 
 class _Output:
-    """What a function's process prints, as lines: read by the thread that keeps its pipe from filling, and at its answers."""
+    """The output of a function's process in lines, which is read by a thread (so that the pipe does not fill) and at each
+    answer."""
 
     def __init__(self, stream, lines):
         self._stream, self._lines, self._rest, self._lock = stream, lines, b"", threading.Lock()
 
     def read(self, wait_millis):
-        """Queues the lines that are there; whether to go on reading."""
+        """Queues the available lines; returns whether to continue."""
         ready = select.poll()
         ready.register(self._stream, select.POLLIN)
         if wait_millis and not ready.poll(wait_millis):
             return True
         with self._lock:
-            # The other reader may have been first; then all it has read is queued by now.
+            # The other reader may have been faster; then its lines are queued by now.
             if not ready.poll(0):
                 return wait_millis > 0
             chunk = os.read(self._stream.fileno(), 65536)
@@ -312,7 +314,7 @@ class _Output:
 
 
 def _mend_logs():
-    """The emulator waits 5 to 50 ms for an invocation's lines; later ones went with the next invocation, or with none.
+    """The emulator waits 5 to 50 ms for the lines of an invocation; later lines would belong to the next invocation, or to none.
 
     A function has printed its lines when it answers, so at the answer they are in its pipe and need no waiting.
     """
@@ -338,7 +340,7 @@ def _mend_logs():
             while worker._proc and output(worker._proc.stdout, worker._stderr_queue).read(wait_millis=0):
                 pass
         except (OSError, ValueError):
-            # The process has ended, and its output with it; what was read is in the queue.
+            # The process has ended. Its output is in the queue.
             pass
         return worker._drain_stderr()
 
@@ -347,7 +349,7 @@ def _mend_logs():
 
 
 def _mend_pages():
-    """The emulator ends a page of a query before the item that would make it larger than 1 MB. AWS ends it with that item."""
+    """The emulator ends a page before the item with which it exceeds 1 MB. AWS ends it after that item."""
     from ministack.services import dynamodb
 
     def page(items, limit, table, index_name=None):
@@ -363,7 +365,7 @@ def _mend_pages():
 
 
 def install(path):
-    """Begins to record into the file at `path`."""
+    """Begins to record to the file `path`."""
     recorder = Recorder(path)
     _wrap_requests(recorder)
     _wrap_lambda(recorder)

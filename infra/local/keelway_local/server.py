@@ -13,7 +13,7 @@ import urllib.request
 from . import engine, environment
 from .common import CREDENTIALS, REGION, Problem, Step, is_running, say, started_at, tail, write_private
 
-# On a busy machine starting takes a while; this only says that it never will.
+# In seconds. Starting takes a while on a busy machine; after this time it counts as failed.
 READY_SECONDS = 300
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "KEELWAY_DYNAMODB", "KEELWAY_ORACLES")
 
@@ -35,7 +35,7 @@ def _taken(port):
 
 
 def _process_environment(state, port):
-    # Functions inherit what the emulator has, so it gets little: no KEELWAY_ or AWS_ setting of the person's shell.
+    # Functions inherit the emulator's environment, so it gets no KEELWAY_ or AWS_ variable of the shell.
     scratch = state.path("tmp")
     scratch.mkdir(exist_ok=True)
     passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
@@ -52,7 +52,7 @@ def _process_environment(state, port):
 
 def _answers(endpoint):
     try:
-        # A proxy of the person's shell has no business with loopback.
+        # Requests to loopback must not use the proxy of the shell.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"{endpoint}/_ministack/health", timeout=2) as answer:
             return answer.status == 200
@@ -89,7 +89,7 @@ def token(state):
 
 
 def _wanted(port):
-    """The port somebody asked for, by argument or variable; None for a free one."""
+    """The port of the argument or the variable. None: a free one."""
     name, value = ("--port", port) if port is not None else ("KEELWAY_PORT", os.environ.get("KEELWAY_PORT") or None)
     if value is None:
         return None
@@ -99,7 +99,7 @@ def _wanted(port):
 
 
 def start(state, port=None):
-    """Starts the cloud unless it runs; the record of the running one."""
+    """Starts the cloud unless it runs; returns the record of the running one."""
     wanted = _wanted(port)
     environment.ensure()
     with open(state.path(".lock"), "w") as lock:
@@ -128,13 +128,13 @@ def start(state, port=None):
 
 
 def serve(state, port=None):
-    """Starts the cloud and stays until it ends; its exit code. This is what the first process of a container does."""
+    """Starts the cloud and waits until it ends; returns its exit code. The first process of a container runs this."""
     record = start(state, port)
     signal.signal(signal.SIGTERM, lambda *_: os.killpg(record["pid"], signal.SIGTERM))
-    # The record is read outside of the container, too, where other processes have these ids.
+    # The record is also read outside of the container, where these ids belong to other processes.
     state.write("cloud.json", {key: record[key] for key in ("endpoint", "port")})
     while True:
-        # The first process also inherits what functions leave behind.
+        # The first process also inherits the orphans of functions.
         pid, status = os.wait()
         if pid == record["pid"]:
             state.remove("cloud.json")
@@ -142,7 +142,8 @@ def serve(state, port=None):
 
 
 def stop(state):
-    """Ends what `start` started, with the function processes under it, and the container if it is in one; whether there was something to end."""
+    """Ends what `start` has started, with the processes of functions and the container, if there is one. Returns whether anything
+    ran."""
     container = _stop_container(state)
     record = state.read("cloud.json")
     state.remove("cloud.json")
@@ -186,7 +187,7 @@ def _reap(pid):
 
 
 def endpoint(state):
-    """Where this state's cloud answers; a Problem if it does not run."""
+    """The endpoint of the cloud with this state directory. Raises Problem if it does not run."""
     record = state.read("cloud.json")
     if not record:
         raise Problem(f"no local cloud in {state.dir}: start it with `make up`")

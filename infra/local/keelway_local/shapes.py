@@ -4,12 +4,12 @@ import base64
 import binascii
 import re
 
-# Classes that the models' regular expressions have and Python's have not; \w takes digits and _ besides the letters.
+# Character classes that Python lacks. \w also matches digits and _.
 CLASSES = {r"\p{L}": r"\w", r"\p{M}": r"\u0300-\u036f", r"\p{N}": r"\d", r"\p{Z}": r"\s", r"\p{Graph}": "!-~", r"\p{Alnum}": "A-Za-z0-9"}
 
 
 def _pattern(text):
-    """The pattern of a model; None if Python cannot read it."""
+    """The compiled pattern of a model. None: Python does not support it."""
     for theirs, ours in CLASSES.items():
         text = text.replace(theirs, ours)
     try:
@@ -40,7 +40,7 @@ def _string(shape):
             tell(path, f"{value!r} is none of its values")
         if unread:
             tell(path, f"nobody can check the pattern {metadata['pattern']}")
-        # The services mean the whole text, whether the model says so or not.
+        # The services match the whole text, even where the pattern has no anchors.
         elif pattern and not pattern.fullmatch(value):
             tell(path, f"{value!r} is not as {metadata['pattern']}")
 
@@ -80,21 +80,21 @@ def _timestamp(shape):
 
 
 def wire_name(name, shape):
-    """How a member is called on the wire."""
+    """The name of a member on the wire."""
     return shape.serialization.get("name", name)
 
 
 class Shapes:
-    """The checks of one service's shapes: `check(value, path, tell)` calls `tell(path, what)` for each thing that the model does not allow."""
+    """The checks of one service's shapes: `check(value, path, tell)` calls `tell(path, what)` for each violation of the model."""
 
     def __init__(self, of_answers=False):
         self._made, self._of_answers = {}, of_answers
 
     def check(self, shape):
-        """The check of a shape. A member's own traits are part of its shape, so the name alone does not tell shapes apart."""
+        """The check of a shape. The traits of a member are part of its shape, so a name may stand for several shapes."""
         key = (shape.name, repr(shape.metadata), repr(shape.serialization))
         if key not in self._made:
-            # A shape may hold itself: whoever asks for it meanwhile gets this one, and looks again when it is used.
+            # A shape may contain itself: an inner reference gets this function, which finds the real check when it is called.
             self._made[key] = lambda *words: self._made[key](*words)
             self._made[key] = self._make(shape)
         return self._made[key]
@@ -118,7 +118,7 @@ class Shapes:
 
     def _structure(self, shape, only=None):
         checks, required = self.members(shape, only)
-        # DynamoDB's model does not say that a value has one type; its service does.
+        # The model of DynamoDB does not require that a value has exactly one type, but the service does.
         one = shape.is_tagged_union or shape.name == "AttributeValue"
 
         def check(value, path, tell):
@@ -141,11 +141,12 @@ class Shapes:
         return check
 
     def structure(self, shape, only):
-        """A structure of some of its members."""
+        """A check of a structure that has only these members."""
         return self._structure(shape, only)
 
     def _bounds(self, shape):
-        """How many elements there may be. AWS itself answers empty ones where the model wants one: `"UnprocessedKeys": {}`."""
+        """A check of the number of elements. AWS itself returns empty lists and maps against its models:
+        `"UnprocessedKeys": {}`."""
         return {name: bound for name, bound in shape.metadata.items() if name == "max" or name == "min" and not self._of_answers}
 
     def _list(self, shape):

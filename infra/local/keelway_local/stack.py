@@ -29,7 +29,7 @@ CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAN
 
 
 def client(service, endpoint):
-    """A client of the local endpoint, whatever profile or proxy the person's shell has."""
+    """A client of the local endpoint, without the profile and proxy of the shell."""
     return boto3.client(
         service, endpoint_url=endpoint, region_name=REGION, aws_access_key_id=CREDENTIALS["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=CREDENTIALS["AWS_SECRET_ACCESS_KEY"],
@@ -37,7 +37,7 @@ def client(service, endpoint):
 
 
 def check_loopback(endpoint, allow_remote):
-    """Refuses to deploy the test world anywhere but on this machine, unless told to."""
+    """Refuses to deploy to another machine, unless told to."""
     host = urlsplit(endpoint).hostname or ""
     try:
         local = ipaddress.ip_address(host).is_loopback
@@ -48,7 +48,7 @@ def check_loopback(endpoint, allow_remote):
 
 
 def _stripped(binary):
-    """The binary without debug information, a quarter of its size; as it is where there is no strip for it."""
+    """The binary without debug information, a quarter of its size. Unchanged if no `strip` supports it."""
     with tempfile.TemporaryDirectory() as directory:
         smaller = Path(directory) / "bootstrap"
         try:
@@ -67,7 +67,7 @@ def _package(directory, name):
         raise Problem(f"there is no function {name} in {directory}: build it with `cargo build --workspace "
                       f"--all-targets` (or `make package`)")
     buffer = io.BytesIO()
-    # A fixed date, so that the same binary is the same zip. Level 1: this is for a copy on the same disk.
+    # A fixed date, so that the same binary gives the same zip. Level 1, because the copy stays on the same disk.
     info = zipfile.ZipInfo("bootstrap", (2020, 1, 1, 0, 0, 0))
     info.external_attr = 0o755 << 16
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -84,7 +84,7 @@ def _fingerprint(directory, name):
 
 
 def _upload(s3, bucket, directory, names, state, step):
-    """{package: key in the bucket}. What has not changed since it was packaged is not packaged again, and what the bucket has is not sent."""
+    """{package: key in the bucket}. Unchanged binaries are not packaged again, and packages in the bucket are not sent again."""
     known = state.read("uploads.json", {})
     step.detail = "(packages)"
 
@@ -100,7 +100,7 @@ def _upload(s3, bucket, directory, names, state, step):
             s3.put_object(Bucket=bucket, Key=old["key"], Body=kept.read_bytes())
         return name, old
 
-    # Stripping and compressing are done by others: a few at once, so that not all of it is in memory together.
+    # Other processes strip and compress: a few at a time, to limit the memory.
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
         uploaded = dict(pool.map(upload, dict.fromkeys(names)))
     state.write("uploads.json", {**known, **uploaded})
@@ -116,7 +116,7 @@ def _exists(s3, bucket, key):
 
 
 def _with_code(template, bucket, keys):
-    """The template with the place of each function's code filled in, as `aws cloudformation package` does it."""
+    """The template with the location of each function's code, like the result of `aws cloudformation package`."""
     filled = copy.deepcopy(template)
     for logical, package in template_file.functions(template).items():
         filled["Resources"][logical]["Properties"]["CodeUri"] = {"Bucket": bucket, "Key": keys[package]}
@@ -133,7 +133,7 @@ def _describe(cloudformation, name):
 
 
 def _failure(cloudformation, name):
-    """Why a deployment failed: the resources that failed, in the words of the service."""
+    """Why a deployment has failed: the failed resources, with the messages of the service."""
     events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
     lines = [f"  {event['LogicalResourceId']}: {event.get('ResourceStatusReason', 'no reason given')}"
              for event in events if event["ResourceStatus"].endswith("_FAILED")]
@@ -174,7 +174,7 @@ def _execute(cloudformation, name, label):
 
 
 def local_url(url, endpoint):
-    """A function URL as it is reached here: the emulator serves AWS's names under a path."""
+    """A function URL on this machine: the emulator serves the host names of AWS under a path."""
     host = urlsplit(url).hostname or ""
     if host.endswith(".on.aws"):
         return f"{endpoint}/_aws/lambda-url/{host.split('.')[0]}"
@@ -182,7 +182,7 @@ def local_url(url, endpoint):
 
 
 def _reachable(url, endpoint):
-    """A queue URL with the host and port that answer here."""
+    """A queue URL with the host and port of the local endpoint."""
     path = urlsplit(url).path
     return f"{endpoint}{path}" if path else url
 
@@ -192,9 +192,10 @@ def _architecture():
 
 
 def _boundary(name, endpoint):
-    """The policy that bounds the stack's roles. On AWS, an administrator makes it and names what may be deployed; here, that is anything."""
+    """The permissions boundary of the stack's roles. On AWS, an administrator creates it and limits what may be deployed; here,
+    everything may be."""
     account = client("sts", endpoint).get_caller_identity()["Account"]
-    # What is deployed may be in any region and account.
+    # Deployments may be in any region and account.
     text = "".join(line.replace("REGION", "*").replace("ACCOUNT", "*") if "DEPLOYED" in line else line
                    for line in BOUNDARY.read_text().splitlines(keepends=True))
     for word, value in {"STACK": name, "REGION": REGION, "ACCOUNT": account, "DEPLOYED": "*"}.items():
@@ -233,9 +234,9 @@ def deploy(state, name, functions, parameters, endpoint=None):
     s3, cloudformation = client("s3", endpoint), client("cloudformation", endpoint)
     secret = server.token(state)
     values = {"ApiTokenSha256": hashlib.sha256(secret.encode()).hexdigest(), "Architecture": _architecture(),
-              # Everything comes from one address here.
+              # All requests come from one address here.
               "TokenRequests": "0", "AddressRequests": "0",
-              # There is no pool to keep for other functions, and measurements ask for more at once.
+              # There is no concurrency pool to protect here, and measurements need more.
               "ApiReservedConcurrency": "none",
               "RolesBoundaryArn": _boundary(name, endpoint), **parameters}
     unknown = sorted(set(values) - set(template["Parameters"]))

@@ -1,4 +1,4 @@
-//! AWS Lambda's API, as far as deployments need it: a signed request each.
+//! The operations of Lambda that deployments need, each as a signed request.
 
 use crate::Aws;
 use crate::error::{passes_by_code, refused, retry};
@@ -18,12 +18,12 @@ const UPDATE_ALIAS: &str = "lambda.UpdateAlias";
 const UPDATE_CODE: &str = "lambda.UpdateFunctionCode";
 const GET_CONFIGURATION: &str = "lambda.GetFunctionConfiguration";
 const INVOKE: &str = "lambda.Invoke";
-/// For what Lambda answers by itself.
+/// The timeout of requests that Lambda itself answers.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// For the answer of somebody's function.
+/// The timeout of invocations, whose answer comes from a user's function.
 const CALL_PATIENCE: Duration = Duration::from_secs(120);
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
-/// What a path may hold as it is.
+/// The characters that need no encoding in a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 fn encoded(text: &str) -> String {
@@ -44,14 +44,14 @@ fn ask<'a>(name: &'static str, method: &'static str, of: &'a Function, rest: &st
     }
 }
 
-/// Where an alias is to send requests. A weight that is not named stays, so all of them are.
+/// The routing of an alias. Lambda keeps weights that a request does not name, so all of them are named.
 fn routing(route: &Route) -> Value {
     let weights: serde_json::Map<String, Value> =
         route.canary.iter().map(|(version, percent)| (version.clone(), json!(f64::from(*percent) / 100.0))).collect();
     json!({ "AdditionalVersionWeights": weights })
 }
 
-/// The code and the message of an answer that is an error.
+/// Code and message of an error.
 fn error_of(answered: &Answered) -> (String, String) {
     let json: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
     let text = |name: &str| json[name].as_str().map(str::to_owned);
@@ -61,7 +61,7 @@ fn error_of(answered: &Answered) -> (String, String) {
     (code, text("message").or_else(|| text("Message")).unwrap_or_else(|| "no message".into()))
 }
 
-/// The JSON of an answer that is no error.
+/// The JSON of a success.
 pub(crate) fn read(name: &'static str, answered: &Answered) -> Result<Value, PortError> {
     if (200..300).contains(&answered.status) {
         return serde_json::from_slice(&answered.body).map_err(|_| retry(name, "the answer is not JSON"));
@@ -88,14 +88,14 @@ fn alias(name: &'static str, json: &Value) -> Result<Alias, PortError> {
     }
     let weights = json["RoutingConfig"]["AdditionalVersionWeights"].as_object();
     let canary = weights.into_iter().flatten().next().map(|(version, weight)| {
-        // One in a hundred is the smallest part that is ever asked for.
+        // One percent is the smallest weight that Keelway sets.
         let percent = (weight.as_f64().unwrap_or_default() * 100.0).round().clamp(0.0, 100.0);
         (version.clone(), percent as u8)
     });
     Ok(Alias { route: Route { version: text("FunctionVersion"), canary }, revision: text("RevisionId") })
 }
 
-/// The members of a request that say where code is.
+/// The members of a request that name the location of the code.
 fn place_of(code: &Code) -> Value {
     match code {
         Code::Image(image) => json!({ "ImageUri": image, "Publish": true }),
@@ -109,7 +109,7 @@ fn place_of(code: &Code) -> Value {
     }
 }
 
-/// Whether Lambda took the package that was meant: it answers the SHA-256 of what it read.
+/// Compares the SHA-256 of the package that Lambda has read with that of the package that was meant.
 fn verify(code: &Code, answer: &Value) -> Result<(), PortError> {
     let Code::Package(package) = code else { return Ok(()) };
     let answered = answer["CodeSha256"].as_str().unwrap_or_default();
@@ -217,7 +217,7 @@ mod tests {
     const AT: &str =
         "https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/arn%3Aaws%3Alambda%3Aeu-west-1%3A1%3Afunction%3Ashop";
 
-    /// Sends one request and returns its method, its path below the function, and its body.
+    /// Sends one request, and returns its method, its path below the function, and its body.
     macro_rules! sent {
         ($status:expr, $body:expr, $headers:expr, $call:expr) => {{
             let (signed, seen) = answering($status, $headers, $body);
@@ -282,7 +282,7 @@ mod tests {
             let (bucket, key) = ("releases".to_owned(), "shop/1.zip".to_owned());
             Code::Package(Package { bucket, key, version: version.map(str::to_owned), sha256: sha256.into() })
         };
-        // Of no bytes at all.
+        // The SHA-256 of no bytes.
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let made = r#"{"Version":"7","CodeSha256":"47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="}"#;
         let (done, (method, path, body)) =
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(body, r#"{"Publish":true,"S3Bucket":"releases","S3Key":"shop/1.zip"}"#);
         let error = done.unwrap_err();
         assert!(!error.passes() && error.to_string().contains(&format!("has the SHA-256 {empty} and not {other}")), "{error}");
-        // An answer that does not say is no answer.
+        // An answer without a SHA-256 is an error.
         let silent = r#"{"Version":"7"}"#;
         let (done, _) = sent!(200, silent, &[], async |signed: &Signed| signed.update_code(&shop(), &package(empty, None)).await);
         assert!(done.unwrap_err().passes());

@@ -1,4 +1,4 @@
-//! The bus on EventBridge. Its limits are checked here as well, because EventBridge refuses a whole request that breaks them.
+//! The event bus on EventBridge. Its limits are checked here, because EventBridge refuses a whole request if one entry breaks them.
 
 use crate::breathe;
 use crate::error::{port_error, refused};
@@ -10,11 +10,11 @@ use keelway_engine::ports::{Bus, BusEntry, PortError};
 
 const PUT_EVENTS: &str = "events.PutEvents";
 const DESCRIBE_RULE: &str = "events.DescribeRule";
-/// Entries in one request.
+/// The most entries in one request.
 const MAX_ENTRIES: usize = 10;
-/// Bytes of one request's entries together, and so of one entry.
+/// The largest size of one request's entries together, and so of one entry, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// Characters of a detail type.
+/// The longest detail type, in characters.
 const MAX_DETAIL_TYPE: usize = 128;
 
 impl Bus for Aws {

@@ -1,19 +1,19 @@
-//! Items to and from DynamoDB's attribute values.
+//! Converts items to and from DynamoDB's attribute values.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use keelway_engine::item::{Attr, Attrs, Item, Key, Name};
 use std::collections::HashMap;
 
-/// Partition, in the table.
+/// The partition key of the table.
 pub(crate) const PK: &str = "pk";
-/// Sort key, in the table.
+/// The sort key of the table.
 pub(crate) const SK: &str = "sk";
 
-/// An item as DynamoDB has it.
+/// An item in DynamoDB's format.
 pub(crate) type Raw = HashMap<String, AttributeValue>;
 
-/// One value.
+/// An attribute in DynamoDB's format.
 pub(crate) fn value(attr: &Attr) -> AttributeValue {
     match attr {
         Attr::S(s) => AttributeValue::S(s.clone()),
@@ -23,22 +23,23 @@ pub(crate) fn value(attr: &Attr) -> AttributeValue {
     }
 }
 
-/// A whole item.
+/// An item in DynamoDB's format.
 pub(crate) fn raw(item: &Item) -> Raw {
     let mut raw = raw_key(&item.key);
     raw.extend(item.attrs.iter().map(|(name, attr)| (name.to_string(), value(attr))));
     raw
 }
 
-/// A key alone.
+/// A key in DynamoDB's format.
 pub(crate) fn raw_key(key: &Key) -> Raw {
     let text = |text: &str| AttributeValue::S(text.to_owned());
     HashMap::from([(PK.to_owned(), text(&key.pk)), (SK.to_owned(), text(&key.sk))])
 }
 
-/// Parses DynamoDB's item; `None` when it has no key of ours, which every item of the table has.
+/// Parses an item of DynamoDB. `None`: it has no key in our format, which every item of the table has.
 ///
-/// Values of other types are left out: a newer version may have written them, and a writer touches only the attributes it knows.
+/// Attributes of other types are left out: a newer version may have written them, and a writer changes only the attributes it
+/// knows.
 pub(crate) fn item(raw: Raw) -> Option<Item> {
     let mut key = Key::new("", "");
     let mut attrs = Attrs::new();
@@ -64,7 +65,7 @@ pub(crate) fn item(raw: Raw) -> Option<Item> {
     (!key.pk.is_empty() && !key.sk.is_empty()).then_some(Item { key, attrs })
 }
 
-/// The key of an item, of an unprocessed item or of a page's end.
+/// The key of an item, of an unprocessed item, or of the end of a page.
 pub(crate) fn key(raw: &Raw) -> Option<Key> {
     let text = |name: &str| raw.get(name).and_then(|value| value.as_s().ok()).cloned();
     Some(Key::new(text(PK)?, text(SK)?))

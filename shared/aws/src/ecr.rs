@@ -1,4 +1,4 @@
-//! ECR, as far as it is asked for lost pushes: one operation.
+//! ECR: the one operation that finds pushes whose events were lost.
 
 use crate::Aws;
 use crate::aliases::read;
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const DESCRIBE_IMAGES: &str = "ecr.DescribeImages";
-/// Images of one answer: the most that ECR gives.
+/// The most images of one answer.
 const PAGE: u32 = 1000;
-/// Answers that are read: a repository has at most 20,000 images by default, and old ones without a tag are not counted here.
+/// The most pages that are read. A repository has at most 20,000 images by default; old images without a tag are not among them.
 const PAGES: usize = 25;
 
 impl Signed {
@@ -73,10 +73,10 @@ impl Signed {
     }
 }
 
-/// An image under each of its tags.
+/// An image, once for each of its tags.
 fn tagged(image: &Value) -> Option<Vec<Tagged>> {
     let digest = image["imageDigest"].as_str()?;
-    // Seconds since 1970, with a fraction.
+    // In seconds since 1970, with a fraction.
     let at = Timestamp((image["imagePushedAt"].as_f64()? * 1000.0).round() as i64);
     let tags = image["imageTags"].as_array().into_iter().flatten().filter_map(Value::as_str);
     Some(tags.map(|tag| Tagged { tag: tag.to_owned(), digest: digest.to_owned(), at }).collect())
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(body, expected);
     }
 
-    /// What is logged.
+    /// Collects log lines.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! What an AWS error means to the engines, in one place: retry later, or never retry this request.
+//! Classifies AWS errors for the engines, in one place: retry later, or never repeat this request.
 
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkErro
 use aws_sdk_dynamodb::operation::RequestId;
 use keelway_engine::ports::PortError;
 
-/// Errors of status 400 that are temporary. All errors of status 429 and of 500 and above are, too.
+/// The temporary errors with status 400. All errors with status 429 or 500 and above are temporary, too.
 const PASSING: [&str; 19] = [
     "ThrottlingException",
     "Throttling",
@@ -34,7 +34,7 @@ const PASSING: [&str; 19] = [
 /// conflict; a few milliseconds later, the item is either written or in conflict.
 const CONTENTION: &str = "TransactionConflictException";
 
-/// Why a request failed, for the engine.
+/// The error of a request in the engines' terms.
 pub(crate) fn port_error<E>(request: &'static str, error: SdkError<E, HttpResponse>) -> PortError
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -71,17 +71,17 @@ pub(crate) fn passes_by_code(code: &str) -> bool {
     PASSING.contains(&code)
 }
 
-/// A request that may succeed later.
+/// The error of a request that may succeed later.
 pub(crate) fn retry(request: &'static str, reason: impl Into<String>) -> PortError {
     PortError::Retry { request, reason: reason.into() }
 }
 
-/// A request that no service would accept, refused before it is sent.
+/// The error of a request that the service would refuse, before it is sent.
 pub(crate) fn refused(request: &'static str, reason: impl Into<String>) -> PortError {
     PortError::Refused { request, reason: reason.into() }
 }
 
-/// Makes the client retry [`CONTENTION`] like throttling: nothing was written.
+/// Makes the client retry [`CONTENTION`] like throttling, because nothing was written.
 #[derive(Debug)]
 pub(crate) struct Contention;
 

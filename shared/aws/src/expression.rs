@@ -1,4 +1,4 @@
-//! Conditions and updates as DynamoDB writes them. Every attribute goes by a placeholder, so that none can be a reserved word.
+//! Conditions and updates as DynamoDB expressions. Every attribute is a placeholder, because names may be reserved words.
 
 use crate::codec::{PK, SK, value};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -6,19 +6,19 @@ use keelway_engine::item::{Attr, Attrs, Name};
 use keelway_engine::ports::{Condition, Query};
 use std::collections::HashMap;
 
-/// The expressions of one write, with the names and values they mention.
+/// The expressions of one write, with the names and values that they use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expressions {
-    /// `ConditionExpression`.
+    /// The `ConditionExpression`.
     pub condition: Option<String>,
-    /// `UpdateExpression`.
+    /// The `UpdateExpression`.
     pub update: Option<String>,
     names: HashMap<String, String>,
     values: HashMap<String, AttributeValue>,
 }
 
 impl Expressions {
-    /// Only a condition.
+    /// The expressions of a condition without an update.
     pub fn when(condition: &Condition) -> Self {
         let mut expressions = Self::default();
         expressions.condition = match condition {
@@ -34,7 +34,7 @@ impl Expressions {
         expressions
     }
 
-    /// What each of the attributes must be. Nothing to compare is no condition.
+    /// The condition on the values of attributes. `None` if there are none to compare.
     fn matching(&mut self, equal: &Attrs, absent: &[Name]) -> Option<String> {
         let mut terms = Vec::with_capacity(equal.len() + absent.len());
         for (i, (name, attr)) in equal.iter().enumerate() {
@@ -49,7 +49,8 @@ impl Expressions {
         (!terms.is_empty()).then(|| terms.join(" AND "))
     }
 
-    /// A condition and what to change, `raise` the version among it. Nothing to change is no expression: the item is only created if need be.
+    /// The expressions of a condition and an update; `raise` increments the version. Without changes there is no update expression,
+    /// and the item is only created if it does not exist.
     pub fn update(condition: &Condition, set: &Attrs, remove: &[Name], raise: bool) -> Self {
         let mut expressions = Self::when(condition);
         let mut clauses = Vec::new();
@@ -79,7 +80,7 @@ impl Expressions {
         expressions
     }
 
-    /// A condition and a number to add to.
+    /// The expressions of a condition and an addition to a number.
     pub fn add(condition: &Condition, name: &Name, by: i64) -> Self {
         let mut expressions = Self::when(condition);
         expressions.names.insert("#n".into(), name.to_string());
@@ -88,29 +89,29 @@ impl Expressions {
         expressions
     }
 
-    /// `ExpressionAttributeNames`: DynamoDB refuses an empty map.
+    /// The `ExpressionAttributeNames`. `None` instead of an empty map, which DynamoDB refuses.
     pub fn names(&self) -> Option<HashMap<String, String>> {
         (!self.names.is_empty()).then(|| self.names.clone())
     }
 
-    /// `ExpressionAttributeValues`: DynamoDB refuses an empty map.
+    /// The `ExpressionAttributeValues`. `None` instead of an empty map, which DynamoDB refuses.
     pub fn values(&self) -> Option<HashMap<String, AttributeValue>> {
         (!self.values.is_empty()).then(|| self.values.clone())
     }
 }
 
-/// What a query asks for.
+/// The key condition of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KeyCondition {
-    /// `KeyConditionExpression`.
+    /// The `KeyConditionExpression`.
     pub text: String,
-    /// `ExpressionAttributeNames`.
+    /// The `ExpressionAttributeNames`.
     pub names: HashMap<String, String>,
-    /// `ExpressionAttributeValues`.
+    /// The `ExpressionAttributeValues`.
     pub values: HashMap<String, AttributeValue>,
 }
 
-/// A query's key condition; `None` when no sort key can satisfy it.
+/// The key condition of a query. `None`: no sort key can match.
 pub(crate) fn key_condition(query: &Query) -> Option<KeyCondition> {
     let (partition, sort) = query.index.map_or((PK, SK), |index| (index.names().1, index.names().2));
     let text = |text: &str| AttributeValue::S(text.to_owned());

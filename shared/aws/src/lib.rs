@@ -1,7 +1,7 @@
 //! The engines' ports on AWS: the table on DynamoDB, the bus on EventBridge, the queue and its timers on SQS and EventBridge
 //! Scheduler. One port method is one request; this crate makes no decisions.
 //!
-//! Entry point: [`Aws::connect`], once per process. What a message cost is counted by a [`meter::Meter`] around its handling.
+//! Entry point: [`Aws::connect`], once per process. A [`meter::Meter`] around the handling of a message counts its cost.
 
 mod aliases;
 mod bus;
@@ -29,35 +29,35 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the ports are called in this stack.
+/// The names of this stack's resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The table.
+    /// The name of the table.
     pub table: String,
-    /// The event bus.
+    /// The name of the event bus.
     pub bus: String,
-    /// The engines' queues, by the engines' names.
+    /// The queues by the names of their engines.
     pub queues: BTreeMap<String, QueueName>,
-    /// The group that holds this stack's schedules.
+    /// The group of this stack's schedules.
     pub scheduler_group: String,
-    /// The role Scheduler takes to put messages into the queue.
+    /// The role with which Scheduler sends messages to the queues.
     pub scheduler_role_arn: String,
-    /// Where Scheduler puts what it could not deliver; `None` = nowhere; the sweep recovers from the loss.
+    /// The queue for what Scheduler could not deliver. `None`: it is dropped, and the sweep makes up for the loss.
     pub scheduler_dead_letters_arn: Option<String>,
-    /// What the names of this stack's secrets begin with, before a `/`.
+    /// The prefix of the names of this stack's secrets, before a `/`.
     pub secrets: String,
 }
 
-/// One engine's queue.
+/// The queue of one engine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueName {
-    /// As SQS addresses it.
+    /// The address for SQS.
     pub url: String,
-    /// As Scheduler addresses it.
+    /// The address for Scheduler.
     pub arn: String,
 }
 
-/// All ports on AWS. A clone is the same connections.
+/// All ports on AWS. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Aws {
     inner: Arc<Inner>,
@@ -76,14 +76,15 @@ struct Inner {
 impl Aws {
     /// Reads region, credentials and endpoint from the environment, where Lambda puts them, and builds the clients.
     pub async fn connect(names: Names) -> Self {
-        // Functions have 10 s for a message of about 8 requests: one lost packet may cost an attempt, never the whole function.
+        // A message of about 8 requests has 10 s: one lost packet may cost an attempt, but must not cost the whole time of the
+        // function.
         let timeouts = TimeoutConfig::builder()
             .connect_timeout(Duration::from_secs(1))
             .operation_attempt_timeout(Duration::from_secs(2))
             .operation_timeout(Duration::from_secs(5))
             .build();
-        // The same request again is safe: a conditional write that had succeeded comes back as a conflict, and the engine knows its
-        // own work by what the item says.
+        // A repeated request is safe: a conditional write that had succeeded returns a conflict, and the engine recognises its own
+        // write in the item.
         let retries = RetryConfig::standard()
             .with_max_attempts(3)
             .with_initial_backoff(Duration::from_millis(50))
@@ -91,18 +92,18 @@ impl Aws {
         let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .timeout_config(timeouts)
             .retry_config(retries)
-            // The default chain would make a client for every other place where credentials might be, at each start.
+            // The default chain would make, at each start, a client for every other source of credentials.
             .credentials_provider(EnvironmentVariableCredentialsProvider::new())
             .region(EnvironmentVariableRegionProvider::new())
             .http_client(http::client())
-            // Answers are small and an attempt has 2 s in all: there is no stream that could stall for longer.
+            // Answers are small, and an attempt has 2 s in total: no stream can stall for longer.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .load()
             .await;
         Self::new(&config, names)
     }
 
-    /// With a configuration of the caller's making.
+    /// Builds the clients with the caller's configuration.
     pub fn new(config: &SdkConfig, names: Names) -> Self {
         let dynamodb = aws_sdk_dynamodb::config::Builder::from(config).retry_classifier(error::Contention).build();
         let inner = Inner {
@@ -116,7 +117,7 @@ impl Aws {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Opens the connection to the table before the first message needs it, while the function starts at full speed.
+    /// Opens the connection to the table before the first message, while the function starts at full speed.
     pub async fn warm(&self) {
         if let Err(error) = self.get(&Key::new("!", "!")).await {
             tracing::warn!(%error, "the table could not be reached at start");
@@ -134,8 +135,8 @@ impl Clock for Aws {
     }
 }
 
-/// Waits 50 to 150 ms, spread by the clock, after an answer with unprocessed items: the caller repeats at once, and a busy service
-/// stays busy for longer than that.
+/// Waits 50 to 150 ms after an answer with unprocessed items, spread by the clock: the caller repeats the request at once, and a
+/// busy service stays busy for longer than that.
 async fn breathe(incomplete: bool) {
     if incomplete {
         let spread =

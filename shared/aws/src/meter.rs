@@ -1,9 +1,9 @@
-//! What handling one message cost: requests, DynamoDB's units, events. Counted in production, not only in tests, so that a
-//! benchmark, an alarm and an invoice use the same numbers.
+//! Counts the cost of handling a message: requests, DynamoDB units, events. It counts in production as in tests, so that
+//! benchmarks, alarms and invoices use the same numbers.
 //!
-//! Write units are what DynamoDB reports; a failed condition, for which it reports nothing, counts as the larger of the item it was
-//! tested against and the item that was meant. Read units are computed from bytes: 4 KB each, half of that for the indexes, which
-//! are not read consistently. Attempts that the client repeated by itself count once.
+//! Write units are those that DynamoDB reports. For a failed condition DynamoDB reports none; it counts as the larger of the stored
+//! item and the item to be written. Read units are computed from bytes: one for 4 KB, half of that for the indexes, which are not
+//! read consistently. Attempts that the client repeats by itself count once.
 
 use keelway_engine::item::Item;
 use std::collections::BTreeMap;
@@ -20,30 +20,30 @@ pub struct Meter {
     usage: Arc<Mutex<Usage>>,
 }
 
-/// What was used.
+/// The counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// How many requests of each kind, as `dynamodb.GetItem`.
+    /// The number of requests of each kind, such as `dynamodb.GetItem`.
     pub requests: BTreeMap<&'static str, u64>,
     /// DynamoDB write request units, indexes included.
     pub write_units: f64,
     /// DynamoDB read request units.
     pub read_units: f64,
-    /// Events the bus took.
+    /// The number of events that the bus accepted.
     pub events: u64,
-    /// Messages the queue took, by the id it gave them, and after how many seconds it delivers them: what one message caused.
+    /// The messages that the queues accepted, by id, with the seconds until their delivery: the messages that this one has caused.
     pub sent: BTreeMap<String, i32>,
 }
 
 impl Usage {
-    /// Requests of all kinds.
+    /// The number of requests of all kinds.
     pub fn total_requests(&self) -> u64 {
         self.requests.values().sum()
     }
 }
 
 impl Meter {
-    /// Counts what `work` asks of AWS, in this task; also when it is dropped half-way or panics.
+    /// Counts the requests that `work` makes in this task, also if it is dropped or panics.
     pub async fn around<F: Future>(&self, work: F) -> F::Output {
         CURRENT.scope(self.clone(), work).await
     }
@@ -61,40 +61,40 @@ fn add(change: impl FnOnce(&mut Usage)) {
     }
 }
 
-/// One request.
+/// Counts one request.
 pub(crate) fn request(name: &'static str) {
     add(|usage| *usage.requests.entry(name).or_default() += 1);
 }
 
-/// Units a write used, as reported.
+/// Counts the units of a write, as reported.
 pub(crate) fn wrote(units: impl IntoIterator<Item = f64>) {
     add(|usage| usage.write_units += units.into_iter().sum::<f64>());
 }
 
-/// Units a write uses, for what DynamoDB does not report: by the larger of the item there and the item meant.
+/// The units of a write for which DynamoDB reports none: those of the larger of the stored item and the item to be written.
 pub(crate) fn write_units(present: Option<&Item>, meant: Option<&Item>) -> f64 {
     let size = |item: Option<&Item>| item.map_or(0, Item::size);
     units(size(present).max(size(meant)), 1024)
 }
 
-/// Items read by key, consistently: each by itself, and one unit for each that does not exist.
+/// Counts items read consistently by key: each by itself, and one unit for each that does not exist.
 pub(crate) fn read_by_key<'a>(found: impl IntoIterator<Item = &'a Item>, missing: usize) {
     let found: f64 = found.into_iter().map(|item| units(item.size(), 4096)).sum();
     add(|usage| usage.read_units += found + units(0, 4096) * (missing as f64));
 }
 
-/// A page read by a query: its items together.
+/// Counts a page of a query: its items together.
 pub(crate) fn read_page(items: &[Item], consistent: bool) {
     let together = units(items.iter().map(Item::size).sum(), 4096);
     add(|usage| usage.read_units += if consistent { together } else { together / 2.0 });
 }
 
-/// Events the bus took.
+/// Counts events that the bus accepted.
 pub(crate) fn published(events: usize) {
     add(|usage| usage.events += events as u64);
 }
 
-/// A message the queue took.
+/// Counts a message that a queue accepted.
 pub(crate) fn sent(id: Option<&str>, delay_seconds: i32) {
     add(|usage| usage.sent.extend(id.map(|id| (id.to_owned(), delay_seconds))));
 }

@@ -1,4 +1,4 @@
-//! The engines' queues on SQS, and their timers: SQS delays up to 15 minutes, one-time schedules beyond.
+//! The engines' queues on SQS, and their timers: delays of SQS up to 15 minutes, one-time schedules beyond.
 
 use crate::error::{port_error, refused};
 use crate::{Aws, QueueName, meter};
@@ -14,21 +14,22 @@ const SEND: &str = "sqs.SendMessage";
 const SEND_BATCH: &str = "sqs.SendMessageBatch";
 const CHANGE_VISIBILITY: &str = "sqs.ChangeMessageVisibility";
 const CHANGE_VISIBILITIES: &str = "sqs.ChangeMessageVisibilityBatch";
-/// SQS takes so many in one request.
+/// The most messages in one request of SQS.
 const AT_ONCE: usize = 10;
 const CREATE_SCHEDULE: &str = "scheduler.CreateSchedule";
-/// Bodies in one request.
+/// The most bodies in one request.
 const MAX_BODIES: usize = 10;
-/// Bytes of one request's bodies together, and so of one body.
+/// The largest size of one request's bodies together, and so of one body, in bytes.
 const MAX_BYTES: usize = 1024 * 1024;
-/// The longest delay SQS takes.
+/// The longest delay of SQS.
 const MAX_DELAY: Span = Span::minutes(15);
-/// How much earlier than the wanted time a schedule fires: Scheduler is up to a minute late and retries; SQS does the rest.
+/// How long before the requested time a schedule fires: Scheduler is up to a minute late and may retry. A delay of SQS covers the
+/// rest.
 const AHEAD: Span = Span::minutes(10);
-/// No schedule is made for sooner than this: how Scheduler handles a schedule that is in the past when it arrives is not
+/// The shortest time for which a schedule is made. How Scheduler handles a schedule whose time has passed on arrival is not
 /// documented.
 const SOONEST: Span = Span::minutes(15);
-/// Characters of a schedule's name.
+/// The longest name of a schedule, in characters.
 const MAX_NAME: usize = 64;
 
 impl Queue for Aws {
@@ -56,8 +57,7 @@ impl Aws {
         self.inner.names.queues.get(engine).ok_or_else(missing)
     }
 
-    /// Makes a message received from an engine's queue visible again after so many seconds instead of the queue's visibility
-    /// timeout.
+    /// Makes a received message visible again after this many seconds, instead of after the queue's visibility timeout.
     pub async fn come_back_in(&self, engine: &str, receipt: &str, seconds: i32) -> Result<(), PortError> {
         let queue = self.queue(engine)?;
         meter::request(CHANGE_VISIBILITY);
@@ -66,7 +66,7 @@ impl Aws {
         request.send().await.map(|_| ()).map_err(|error| port_error(CHANGE_VISIBILITY, error))
     }
 
-    /// Hides messages received from an engine's queue for so many seconds from now on, whatever the queue's visibility timeout.
+    /// Hides received messages for this many seconds from now on, instead of for the queue's visibility timeout.
     pub async fn hide_for(&self, engine: &str, receipts: &[String], seconds: i32) -> Result<(), PortError> {
         let queue = self.queue(engine)?;
         for some in receipts.chunks(AT_ONCE) {
@@ -153,27 +153,27 @@ impl Aws {
             .target(target);
         match request.send().await {
             Ok(_) => Ok(()),
-            // The name contains execution and time: this very schedule exists already.
+            // The name contains execution and time, so this schedule exists already.
             Err(error) if matches!(error.as_service_error(), Some(CreateScheduleError::ConflictException(_))) => Ok(()),
             Err(error) => Err(port_error(CREATE_SCHEDULE, error)),
         }
     }
 }
 
-/// How a body gets to the queue by a time.
+/// How a message reaches the queue at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Plan {
-    /// By SQS, this many seconds from now.
+    /// By a delay of SQS, in seconds from now.
     Delay(i32),
-    /// By Scheduler, at this expression's time.
+    /// By a schedule with this expression.
     Schedule(String),
 }
 
-/// Never chosen to be late; it is early for times 15 to 25 minutes ahead, which is too far for SQS and too near for Scheduler.
+/// Never late. Early for times 15 to 25 minutes ahead, which are too far for SQS and too near for Scheduler.
 fn plan(now: Timestamp, at: Timestamp) -> Plan {
     let fires = at - AHEAD;
     if at - now > MAX_DELAY && fires - now >= SOONEST {
-        // `at(2026-11-20T15:04:05)`: whole seconds, UTC unless said otherwise.
+        // `at(2026-11-20T15:04:05)`: whole seconds in UTC, the default.
         let second = fires.rfc3339();
         return Plan::Schedule(format!("at({})", second.split('.').next().unwrap_or(&second)));
     }
@@ -192,7 +192,7 @@ fn check<'a>(request: &'static str, bodies: impl IntoIterator<Item = &'a str>) -
     Ok(())
 }
 
-/// SQS refuses two characters that JSON does not escape. Bodies are JSON, where they can only occur in strings.
+/// Escapes two characters that SQS refuses and JSON does not escape. Bodies are JSON, where they can only occur in strings.
 fn acceptable(body: &str) -> String {
     body.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff")
 }

@@ -13,7 +13,7 @@ use keelway_wire::aws::runs;
 use serde_json::Value;
 use std::time::Duration;
 
-/// A service's operation.
+/// An operation of a service.
 struct Operation {
     name: &'static str,
     service: &'static str,
@@ -78,7 +78,7 @@ impl Signed {
         if let Some(arn) = answer.pointer(place).and_then(Value::as_str) {
             return Ok(arn.to_owned());
         }
-        // ECS tells in an answer that is no error that it has no place for the task.
+        // ECS reports the lack of capacity for a task in a successful answer.
         let reason =
             answer.pointer("/failures/0/reason").and_then(Value::as_str).unwrap_or("the answer names nothing that was started");
         let busy = ["RESOURCE:", "AGENT", "EMPTY CAPACITY PROVIDER"].iter().any(|busy| reason.starts_with(busy));

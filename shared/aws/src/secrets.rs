@@ -1,4 +1,4 @@
-//! Secrets from AWS Secrets Manager: one signed request.
+//! Secrets from AWS Secrets Manager, each by one signed request.
 
 use crate::Aws;
 use crate::error::{refused, retry};
@@ -23,7 +23,7 @@ fn ask(id: &str) -> Ask<'static> {
     }
 }
 
-/// What an answer says. Its text appears in no error: it might be the secret.
+/// Reads the answer. Its text must not appear in errors, because it may be the secret.
 fn read(status: u16, body: &[u8]) -> Result<Option<SecretText>, PortError> {
     let json: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     if status == 200 {

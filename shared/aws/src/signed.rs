@@ -1,5 +1,5 @@
-//! Single signed requests, for services of which one or a few operations are needed. A client of its own for each of them would cost every
-//! function more time to build and to start than the requests do.
+//! Single signed requests, for services of which Keelway needs few operations. Building and starting a client for each of them
+//! would cost every function more time than the requests do.
 
 use crate::error::{refused, retry};
 use crate::{http, meter};
@@ -20,25 +20,24 @@ use tokio::time::timeout;
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
-    /// What the meter and errors call it.
+    /// The name for the meter and for errors.
     pub name: &'static str,
-    /// The service, in its host name and in the signature.
+    /// The name of the service in its host name and in the signature.
     pub service: &'static str,
-    /// `None`: the installation's.
+    /// The region. `None`: the installation's.
     pub region: Option<&'a str>,
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
-    /// Path and query, percent-encoded, with a slash at the beginning.
+    /// Path and query, percent-encoded, with a leading slash.
     pub path: String,
     /// Headers besides those of the signature.
     pub headers: &'a [(&'static str, &'static str)],
-    /// The body.
     pub body: String,
-    /// The whole request may take so long, connection included.
+    /// The timeout of the whole request, connection included.
     pub patience: Duration,
 }
 
-/// What a service answered.
+/// The answer of a service.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub status: u16,
@@ -46,7 +45,7 @@ pub(crate) struct Answered {
     pub body: Vec<u8>,
 }
 
-/// What requests to any service take.
+/// The state that requests to all services share.
 #[derive(Debug)]
 pub(crate) struct Signed {
     config: SdkConfig,
@@ -70,7 +69,7 @@ impl Signed {
     fn url(&self, ask: &Ask<'_>) -> String {
         let (service, region) = (ask.service, self.region(ask));
         let domain = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
-        // ECR's name has this prefix in the host name only.
+        // ECR has this prefix in its host name only.
         let prefix = if service == "ecr" { "api." } else { "" };
         let regional = || format!("https://{prefix}{service}.{region}.{domain}");
         let endpoint = self.config.endpoint_url().map_or_else(regional, str::to_owned);
@@ -82,7 +81,7 @@ impl Signed {
         provider.provide_credentials().await.map_err(|error| retry(name, format!("no credentials: {error}")))
     }
 
-    /// The request, signed.
+    /// Signs a request.
     pub(crate) fn request(&self, ask: &Ask<'_>, credentials: Credentials, at: SystemTime) -> Result<HttpRequest, PortError> {
         let bad = |error: &dyn std::fmt::Display| refused(ask.name, error.to_string());
         let url = self.url(ask);
@@ -108,7 +107,7 @@ impl Signed {
         Ok(request)
     }
 
-    /// Sends a request that is signed.
+    /// Sends a signed request.
     pub(crate) async fn send(&self, name: &'static str, request: HttpRequest) -> Result<Answered, PortError> {
         let connector = self.connector.get_or_init(http::connector);
         let answer: HttpResponse = connector.call(request).await.map_err(|error| retry(name, error.to_string()))?;
@@ -143,7 +142,7 @@ pub(crate) mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::UNIX_EPOCH;
 
-    /// Answers every request alike, and remembers it.
+    /// Gives every request the same answer, and records the requests.
     #[derive(Debug)]
     struct Answers(u16, &'static [(&'static str, &'static str)], &'static str, Arc<Mutex<Vec<HttpRequest>>>);
 
@@ -163,7 +162,7 @@ pub(crate) mod tests {
         config.credentials_provider(provider).build()
     }
 
-    /// Requests that get this answer, and where they are seen.
+    /// A client whose requests get this answer, and the recorded requests.
     pub(crate) fn answering(
         status: u16,
         headers: &'static [(&'static str, &'static str)],

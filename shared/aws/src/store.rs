@@ -197,7 +197,7 @@ impl Store for Aws {
         };
         match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
-                // Both phases of a transaction are billed, also when it is cancelled. The old items are not known here.
+                // Both phases of a transaction are billed, even if it is cancelled. The stored items are not known here.
                 meter::wrote(writes.iter().map(|write| 2.0 * meter::write_units(None, write.result(None).as_ref())));
                 why_cancelled(cancelled, writes.len())
             }
@@ -211,7 +211,7 @@ impl Aws {
         &self.inner.names.table
     }
 
-    /// One write as part of a transaction. The old items are not used, so they are not requested.
+    /// One write as part of a transaction. The stored items are not needed, so they are not requested.
     fn in_transaction(&self, write: &Write) -> Result<TransactWriteItem, PortError> {
         let bad = |error: aws_sdk_dynamodb::error::BuildError| refused(TRANSACT, error.to_string());
         let table = self.table();
@@ -256,7 +256,7 @@ impl Aws {
     }
 }
 
-/// The expressions of a write that is an update.
+/// The expressions of an update.
 fn update(write: &Write) -> Expressions {
     match write {
         Write::Update { condition, set, remove, raise, .. } => Expressions::update(condition, set, remove, *raise),
@@ -265,7 +265,7 @@ fn update(write: &Write) -> Expressions {
     }
 }
 
-/// The outcome of a conditional write.
+/// The result of a conditional write.
 fn written<O, E>(
     write: &Write,
     answer: Result<O, SdkError<E, HttpResponse>>,
@@ -301,8 +301,8 @@ fn name(write: &Write) -> &'static str {
     }
 }
 
-/// Reads the reasons, which are in the order of the writes. Another transaction on an item is a conflict like any other: the next
-/// read shows its outcome.
+/// Reads the reasons, which have the order of the writes. A conflict with another transaction is a conflict like any other: the
+/// next read shows its result.
 fn why_cancelled(cancelled: &TransactionCanceledException, writes: usize) -> Result<Transacted, PortError> {
     let codes: Vec<&str> = cancelled.cancellation_reasons().iter().map(|reason| reason.code().unwrap_or("None")).collect();
     let reason = || format!("transaction cancelled: {}", codes.join(", "));
@@ -317,7 +317,7 @@ fn why_cancelled(cancelled: &TransactionCanceledException, writes: usize) -> Res
     Err(PortError::Retry { request: TRANSACT, reason: reason() })
 }
 
-/// Where the next page starts. For an index, this includes the index's keys; their partition is the query's own.
+/// The start of the next page. For an index it includes the keys of the index, whose partition is that of the query.
 fn start_key(query: &Query, cursor: &Cursor) -> Raw {
     let mut raw = codec::raw_key(&cursor.key);
     if let (Some(index), Some(sort)) = (query.index, &cursor.index_sort) {

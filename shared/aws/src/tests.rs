@@ -1,4 +1,4 @@
-//! The ports against answers made by hand: what no emulator gives on demand.
+//! Tests of the ports with prepared answers, for situations that no emulator produces on demand.
 
 mod double;
 
@@ -43,7 +43,7 @@ fn aws(double: &Double) -> Aws {
     Aws::new(&config().retry_config(at_once).http_client(double.clone()).build(), names())
 }
 
-/// An error as DynamoDB says it, with more fields or none.
+/// An error of DynamoDB, with or without more fields.
 fn failed(code: &str, more: Value) -> (u16, Value) {
     let mut body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "because"});
     body.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());

@@ -1,25 +1,25 @@
-//! What a definition is called: its namespace, which is a project, and its name.
+//! Addresses of definitions: a namespace, which is a project, and a name.
 
 use serde::{Deserialize, Serialize};
 
-/// The address of a definition, and of messages to whom it concerns.
+/// The address of a definition, and of the messages for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Address {
-    /// The project; empty for what belongs to the installation.
+    /// The project. Empty for a definition that belongs to the installation.
     #[serde(rename = "p")]
     pub namespace: String,
-    /// The name in it.
+    /// The name in the namespace.
     #[serde(rename = "n")]
     pub name: String,
 }
 
 impl Address {
-    /// A name in a namespace.
+    /// The address of a name in a namespace.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
 
-    /// Reads `<namespace>/<name>`, or the name of what belongs to the installation.
+    /// Parses `<namespace>/<name>`, or the name of a definition that belongs to the installation.
     pub fn parse(text: &str) -> Self {
         let (namespace, name) = text.split_once('/').unwrap_or(("", text));
         Self::new(namespace, name)

@@ -1,34 +1,35 @@
-//! Which message caused something. A queue delivers a message at least once, and clients send the same event again: a redelivery must
-//! finish what the first delivery began, while a copy must not repeat it.
+//! The message that caused a change. A queue delivers a message at least once, and clients send the same event again: a redelivery
+//! must complete what the first delivery began, while a copy must not repeat it.
 
 use crate::ids::hash64;
 use crate::time::Timestamp;
 
-/// One message: what it says and when it was put into its queue. A redelivery has the same cause; a copy of the message, or the same
-/// event sent again, has another one, because the queue received it at another time.
+/// A message, identified by its content and by the time at which it entered its queue. A redelivery has the same cause. A copy of
+/// the message, or the same event sent again, has another one, because it entered the queue at another time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cause {
-    /// Identifies the message; a record that the message made stores it.
+    /// The identity of the message. A record stores the identity of the message that made it.
     pub id: u64,
-    /// When the queue received it first (`SentTimestamp`).
+    /// When the message entered its queue (`SentTimestamp`).
     pub sent: Timestamp,
-    /// It was delivered before: that delivery may have stopped before it had done everything.
+    /// Whether this is a redelivery: an earlier delivery may have stopped before it was complete.
     pub again: bool,
-    /// It stands for all copies of the message: see [`Cause::of_any_copy`].
+    /// Whether all copies of the message share this cause: see [`Cause::of_any_copy`].
     pub any_copy: bool,
-    /// Whoever settles a subject sends such messages again, so most that find nothing to decide are copies.
+    /// Whether messages of this kind are regularly sent again when a subject is settled. Most of those that find nothing to decide
+    /// are copies.
     pub copied: bool,
 }
 
 impl Cause {
-    /// The cause of a message with this content, first sent at that time.
+    /// The cause of a message with this content that entered its queue at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, ..Self::default() }
     }
 
-    /// A cause that all copies of a message share. This is for wake-ups: what a wake-up decides depends on the clock, so of two
-    /// simultaneous deliveries, one may find the wake-up early, send a copy and acknowledge it, while the other commits and stops
-    /// there. Then the copy must complete that work.
+    /// A cause that all copies of a message share, for wake-ups. The decision about a wake-up depends on the clock: of two
+    /// simultaneous deliveries, one may find that it is too early, send a copy and acknowledge, while the other one commits and
+    /// stops. The copy must then complete that work.
     pub fn of_any_copy(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"any copy", content]), sent, any_copy: true, ..Self::default() }
     }

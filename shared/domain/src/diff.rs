@@ -1,24 +1,25 @@
-//! What differs between two documents, field by field.
+//! The differences between two documents, field by field.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A field that differs.
+/// One difference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FieldChange {
-    /// Where it is: `spec.template.spec.containers[web].image`. Entries of a list are named by their `name`, or else by their place.
+    /// The path of the field: `spec.template.spec.containers[web].image`. Entries of lists are named by their `name`, otherwise by
+    /// their index.
     pub field: String,
-    /// What it was; absent: it was not there.
+    /// The old value. Absent: the field is new.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<Value>,
-    /// What it is then; absent: it is gone.
+    /// The new value. Absent: the field was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub becomes: Option<Value>,
 }
 
-/// The fields that differ, in the order of their paths. `null` is as good as absent.
+/// All differences, in the order of their paths. `null` counts as absent.
 pub fn diff(old: &Value, new: &Value) -> Vec<FieldChange> {
     let mut changes = vec![];
     compare(String::new(), Some(old), Some(new), &mut changes);
@@ -49,7 +50,7 @@ fn compare(at: String, old: Option<&Value>, new: Option<&Value>, changes: &mut V
     changes.push(FieldChange { field: at, was: old.cloned(), becomes: new.cloned() });
 }
 
-/// Entries by name stand in an order, too: the names, if those in both lists are in another one.
+/// Reports a changed order of named entries, if the entries that are in both lists have changed places.
 fn moved(at: &str, old: &[Value], new: &[Value], changes: &mut Vec<FieldChange>) {
     let (Some(before), Some(after)) = (named(old), named(new)) else { return };
     let names = |list: &[Value]| -> Vec<Value> { list.iter().map(|entry| entry["name"].clone()).collect() };
@@ -72,7 +73,7 @@ fn members(at: &str, old: &Map<String, Value>, new: &Map<String, Value>, changes
 
 type Entries<'v> = BTreeMap<String, &'v Value>;
 
-/// The entries of two lists of objects, by name if all of them have one, else by place. `None`: they are not lists of objects.
+/// The entries of two lists of objects: by name if all entries have one, otherwise by index. `None`: they are not lists of objects.
 fn entries<'v>(old: &'v [Value], new: &'v [Value]) -> (Option<Entries<'v>>, Option<Entries<'v>>) {
     if !old.iter().chain(new).all(Value::is_object) {
         return (None, None);

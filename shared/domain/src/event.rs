@@ -1,11 +1,13 @@
 //! CloudEvents as Keptn uses them: the envelope, the grammar of types, results and states.
 
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
+
 use crate::names::{Context, SequenceName, StageName, TaskName};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The largest `data.labels` of an event, in bytes: labels are repeated in events that carry no other data.
+/// The largest `data.labels` of an event, in bytes. Labels are repeated in events that carry no other data.
 pub const MAX_LABELS_BYTES: usize = 16 * 1024;
 
 /// A JSON object.
@@ -15,40 +17,40 @@ pub type Object = Map<String, Value>;
 pub const PREFIX: &str = "sh.keptn.event.";
 /// The type of the event about an entry of the audit.
 pub const AUDIT: &str = "dev.keelway.audit";
-/// The `source` of what the engine sends; Keptn's clients know it.
+/// The `source` of events that the engine sends; Keptn's clients expect it.
 pub const SOURCE: &str = "shipyard-controller";
-/// The `source` of what the engine sends about approvals.
+/// The `source` of events that the engine sends about approvals.
 pub const APPROVAL_SOURCE: &str = "approval-service";
 /// The `source` of an event that came without one, as Keptn's API sets it.
 pub const DEFAULT_SOURCE: &str = "https://github.com/keptn/keptn/api";
-/// The member of a sequence's data that says which promotion it carries out: `{namespace, pipeline, environment, revision, run}`. Its
-/// `.finished` repeats it.
+/// The member of a sequence's data that names the promotion which it carries out:
+/// `{namespace, pipeline, environment, revision, run}`. The sequence's `.finished` repeats it.
 pub const PROMOTION: &str = "promotion";
-/// The attribute that says who triggers by an event, one in a line. No client can set it; who may put events on the bus can.
+/// The attribute with the identities of those who triggered by an event, one in each line. Clients of the API cannot set it;
+/// whoever may put events on the bus can.
 pub const AUTHORS: &str = "keelwayauthors";
 /// The version of the Keptn specification the events follow.
 pub const SPEC_VERSION: &str = "0.2.4";
 
-/// A CloudEvent in structured JSON with Keptn's extensions. What is absent is empty or `None`.
+/// A CloudEvent in structured JSON with Keptn's extensions. Absent attributes are empty or `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloudEvent {
     /// Unique together with `source`.
     pub id: String,
-    /// The sender.
     pub source: String,
     /// For example `sh.keptn.event.deployment.finished`.
     pub ty: String,
     /// When it was sent, according to the sender.
     pub time: Timestamp,
-    /// `shkeptncontext`.
+    /// The attribute `shkeptncontext`.
     pub context: Context,
-    /// [`AUTHORS`]: who triggers by it, as the API knows them; empty: that is not known.
+    /// The verified identities of those who triggered by this event ([`AUTHORS`]). Empty: they are not known.
     pub authors: Vec<String>,
-    /// `triggeredid`: the id of the `.triggered` event this one answers.
+    /// The attribute `triggeredid`: the id of the `.triggered` event that this event answers.
     pub triggered_id: Option<String>,
-    /// `gitcommitid`: which configuration the executors should use.
+    /// The attribute `gitcommitid`: the configuration that executors should use.
     pub git_commit_id: Option<String>,
-    /// `data`: an object, always.
+    /// The member `data`, always an object.
     pub data: Object,
 }
 
@@ -60,7 +62,7 @@ impl CloudEvent {
         Value::Object(members)
     }
 
-    /// Everything but `data`.
+    /// All members but `data`.
     fn head(&self) -> Object {
         let mut members = Object::new();
         let mut put = |name: &str, value: &str| drop(members.insert(name.to_owned(), Value::from(value)));
@@ -84,54 +86,51 @@ impl CloudEvent {
         members
     }
 
-    /// Reads what [`AUTHORS`] says.
+    /// The value of [`AUTHORS`].
     pub fn authors_of(json: &Value) -> Vec<String> {
         let text = json.get(AUTHORS).and_then(Value::as_str).unwrap_or_default();
         text.lines().filter(|author| !author.is_empty()).map(str::to_owned).collect()
     }
 
-    /// The bytes that go on the bus: equal events have equal bytes.
+    /// The bytes that are put on the bus. Equal events have equal bytes.
     pub fn to_bytes(&self) -> String {
         crate::json::canonical_with(&self.head(), "data", &self.data)
     }
 
-    /// As EventBridge counts an entry: source, detail type and detail in UTF-8 bytes.
+    /// The size of the bus entry as EventBridge counts it: source, detail type and detail, in bytes of UTF-8.
     pub fn size(&self) -> usize {
         self.source.len() + self.ty.len() + self.to_bytes().len()
     }
 
-    /// A string member of `data`; empty counts as absent.
+    /// A string member of `data`. An empty string counts as absent.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.data.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
     }
 }
 
-/// A parsed event type. The prefix must match (Keptn does not check it, and half-processes misspelt types).
+/// A parsed event type. The prefix must match; Keptn does not check it, and processes misspelt types halfway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventType {
-    /// `sh.keptn.event.<stage>.<sequence>.triggered|started|finished`
+    /// `sh.keptn.event.<stage>.<sequence>.triggered|started|finished`.
     Sequence(StageName, SequenceName, Kind),
-    /// `sh.keptn.event.<task>.triggered|started|status.changed|finished`
+    /// `sh.keptn.event.<task>.triggered|started|status.changed|finished`.
     Task(TaskName, Kind),
-    /// Anything else: perhaps a domain event some sequence is triggered on, by this name without the prefix.
+    /// Any other type, without the prefix: possibly a domain event that starts a sequence.
     Other(String),
 }
 
-/// The last part of a sequence's or task's event type.
+/// The last part of the type of a sequence's or task's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// `.triggered`
     Triggered,
-    /// `.started`
     Started,
-    /// `.status.changed`, of tasks only
+    /// `.status.changed`, only of tasks.
     StatusChanged,
-    /// `.finished`
     Finished,
 }
 
 impl Kind {
-    /// As written in the type.
+    /// The text in the type.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Triggered => "triggered",
@@ -146,7 +145,7 @@ impl Kind {
 }
 
 impl EventType {
-    /// Reads a type; what does not follow the grammar is [`EventType::Other`], never an error.
+    /// Parses a type. Text that does not follow the grammar is [`EventType::Other`], never an error.
     pub fn parse(ty: &str) -> Self {
         Self::known(ty).unwrap_or_else(|| Self::Other(ty.strip_prefix(PREFIX).unwrap_or(ty).to_owned()))
     }
@@ -174,20 +173,18 @@ impl EventType {
     }
 }
 
-/// How a task or sequence turned out (`data.result`), worst last.
+/// The result of a task or sequence (`data.result`), from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskResult {
-    /// `pass`
     Pass,
-    /// `warning`: worth a look, the sequence goes on
+    /// Not good, but the sequence continues.
     Warning,
-    /// `fail`
     Fail,
 }
 
 impl TaskResult {
-    /// As Keptn aggregates: whatever is neither `pass` nor `warning` is `fail`.
+    /// Parses a result. As in Keptn, everything except `pass` and `warning` is `fail`.
     pub fn of(text: Option<&str>) -> Self {
         match text {
             Some("pass") => Self::Pass,
@@ -195,7 +192,7 @@ impl TaskResult {
             _ => Self::Fail,
         }
     }
-    /// As written in events.
+    /// The text in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -209,18 +206,15 @@ impl TaskResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// `succeeded`
     Succeeded,
-    /// `errored`
     Errored,
-    /// `aborted`
     Aborted,
-    /// `unknown`: anything else
+    /// Anything else.
     Unknown,
 }
 
 impl Status {
-    /// Anything unknown is `unknown`.
+    /// Parses a status. Anything unknown is `unknown`.
     pub fn of(text: Option<&str>) -> Self {
         match text {
             Some("succeeded") => Self::Succeeded,
@@ -229,7 +223,7 @@ impl Status {
             _ => Self::Unknown,
         }
     }
-    /// As written in events.
+    /// The text in events.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Succeeded => "succeeded",

@@ -1,4 +1,4 @@
-//! Ids that are derived from what they name. Everything may run twice because the second run derives the same id; no id is random.
+//! Ids that are derived from what they name. A repeated step derives the same id, so everything may run twice. No id is random.
 
 use crate::names::{Context, ProjectName, SequenceName, StageName};
 use serde::{Deserialize, Serialize};
@@ -38,20 +38,21 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// The subject of a message (an execution of a sequence, for example): 64 bits derived from what caused or names it, written
-/// as 13 characters.
+/// The id of a subject, which messages are addressed to (an execution, for example): 64 bits derived from its cause or name,
+/// written as 13 characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubjectId(pub u64);
 
-/// One execution of a sequence.
+/// The id of one execution of a sequence.
 pub type ExecutionId = SubjectId;
 
 impl ExecutionId {
-    /// The execution that an outside `.triggered` event starts: one event never starts a second execution.
+    /// The execution that a `.triggered` event from outside starts. The same event never starts a second execution.
     pub fn of_trigger(project: &ProjectName, context: &Context, source: &str, id: &str) -> Self {
         Self(hash64(&[b"trigger", project.as_str().as_bytes(), context.as_str().as_bytes(), source.as_bytes(), id.as_bytes()]))
     }
-    /// The execution of one sequence that an ended execution (or a domain event, by its [`ExecutionId::of_trigger`]) starts.
+    /// The execution of a sequence that follows the end of another execution, or a domain event (by its
+    /// [`ExecutionId::of_trigger`]).
     pub fn of_follow_up(parent: ExecutionId, cause: &str, stage: &StageName, sequence: &SequenceName) -> Self {
         Self(hash64(&[
             b"follow-up",
@@ -61,7 +62,7 @@ impl ExecutionId {
             sequence.as_str().as_bytes(),
         ]))
     }
-    /// Reads the 13 characters [`std::fmt::Display`] writes.
+    /// Parses the 13 characters that [`std::fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<Self> {
         (text.len() == 13).then(|| unbase32(text).map(Self)).flatten()
     }
@@ -86,16 +87,17 @@ impl<'de> Deserialize<'de> for SubjectId {
     }
 }
 
-/// The content of a transition record: 46 bits, as many as fit into a task trigger's id beside the execution and task number.
+/// A hash of the content of a transition record: 46 bits, as many as fit into the id of a task's trigger beside execution and
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordHash(u64);
 
 impl RecordHash {
-    /// Of the record's canonical bytes.
+    /// The hash of a record's canonical bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(hash64(&[b"record", bytes]) >> 18)
     }
-    /// Reads the 10 characters [`std::fmt::Display`] writes.
+    /// Parses the 10 characters that [`std::fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<Self> {
         (text.len() == 10).then(|| unbase32(text)).flatten().filter(|n| *n < 1 << 46).map(Self)
     }
@@ -107,16 +109,16 @@ impl std::fmt::Display for RecordHash {
     }
 }
 
-/// The address of a transition record, which doubles as the id of the task trigger it publishes: a reaction's `triggeredid`
-/// leads to the execution and the record without a look-up item.
+/// The address of a transition record, which is also the id of the task trigger that the record publishes. So the `triggeredid` of
+/// an answer leads to the execution and the record without a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordId {
-    /// Whose record.
+    /// The subject that the record belongs to.
     pub subject: SubjectId,
-    /// Its place in the subject's life, below 4096. Of an execution: how many tasks were behind it when the record was written, or
+    /// The number of the record, below 4096. For an execution: how many tasks were complete when the record was written, or
     /// [`RecordId::END`].
     pub number: u16,
-    /// Of its content.
+    /// The hash of the record's content.
     pub hash: RecordHash,
 }
 
@@ -124,7 +126,7 @@ impl RecordId {
     /// The task number of the record that ends an execution; sequences have at most 200 tasks.
     pub const END: u16 = 999;
 
-    /// As an event's id: a UUIDv8 of 64 bits execution, 12 bits number and 46 bits content.
+    /// The address as the id of an event: a UUIDv8 of 64 bits execution, 12 bits number and 46 bits content.
     pub fn uuid(&self) -> Uuid {
         let mut bytes = [0u8; 16];
         let x = self.subject.0.to_be_bytes();
@@ -135,7 +137,7 @@ impl RecordId {
         uuid::Builder::from_custom_bytes(bytes).into_uuid()
     }
 
-    /// Parses an event's id; `None` when the id is not one of ours.
+    /// Parses the id of an event. `None`: it is not the address of a record.
     pub fn from_uuid(id: &str) -> Option<Self> {
         let id = Uuid::parse_str(id).ok().filter(|id| id.get_version_num() == 8)?;
         let bytes = id.as_bytes();
@@ -152,12 +154,12 @@ impl RecordId {
     }
 }
 
-/// Events other than task triggers: derived from the execution and what the event is (`"started"`, `"finished"`, …).
+/// The id of an event that is not a task trigger, derived from the execution and the kind of event (`"started"`, `"finished"`, …).
 pub fn event_id(execution: ExecutionId, what: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("keelway/{execution}/{what}").as_bytes())
 }
 
-/// The context of an event that names none: the same event always lands in the same one.
+/// The context of an event that names none. The same event always gets the same context.
 pub fn context_of(source: &str, id: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("keelway/context/{}/{source}/{id}", source.len()).as_bytes())
 }

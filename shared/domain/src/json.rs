@@ -1,21 +1,21 @@
-//! JSON in canonical form. A dependency may switch the JSON library to keep members in the order they came in; hashes and published
-//! bytes must not depend on that, nor on the order a client or the bus writes members in.
+//! Canonical JSON. A dependency may make the JSON library keep the order of members; hashes and published bytes must depend neither
+//! on that nor on the order in which a client or the bus writes members.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The value as text without blanks, the members of every object sorted by name: equal values have equal bytes.
+/// The value as text without whitespace, with the members of every object sorted by name. Equal values have equal bytes.
 pub fn canonical(value: &Value) -> String {
     let mut text = Vec::with_capacity(256);
     write(value, &mut text);
-    // What serde_json writes is UTF-8.
+    // serde_json writes UTF-8.
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// The same for an object with one more member, whose value need not be copied into it.
+/// The same for an object with one additional member, whose value need not be copied into the object.
 pub fn canonical_with(members: &Map<String, Value>, name: &str, object: &Map<String, Value>) -> String {
     let mut text = Vec::with_capacity(512);
-    // Without a value: the one that is not among them.
+    // `None` stands for the additional member.
     let mut sorted: Vec<(&str, Option<&Value>)> = vec![(name, None)];
     sorted.extend(members.iter().map(|(name, value)| (name.as_str(), Some(value))));
     sorted.sort_unstable_by_key(|(name, _)| *name);
@@ -50,7 +50,7 @@ fn write(value: &Value, text: &mut Vec<u8>) {
 }
 
 fn members_of(members: &Map<String, Value>, text: &mut Vec<u8>) {
-    // As they come, unless the library keeps another order.
+    // Members are sorted already, unless the library keeps another order.
     if members.keys().is_sorted() {
         return object(members.iter(), text);
     }
@@ -72,7 +72,7 @@ fn object<'a>(members: impl Iterator<Item = (&'a String, &'a Value)>, text: &mut
     text.push(b'}');
 }
 
-/// Appends what has no members. Writing into a vector does not fail.
+/// Appends a value without members. Writing into a vector does not fail.
 fn plain(value: &(impl Serialize + ?Sized), text: &mut Vec<u8>) {
     serde_json::to_writer(text, value).unwrap_or_default();
 }

@@ -1,4 +1,4 @@
-//! Validated names: a name is checked once, when it is parsed, and its type is the proof.
+//! Validated names: a name is checked once, when it is parsed, and its type proves that it is valid.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} name {name:?} {rule}")]
 pub struct NameError {
-    /// "stage", "task", …
+    /// The kind of name: "stage", "task", …
     pub kind: &'static str,
-    /// What was given, its first 100 characters.
+    /// The first 100 characters of the text that was given.
     pub name: String,
-    /// The rule it breaks and what to write instead.
+    /// The rule that the text breaks, and what to write instead.
     pub rule: String,
 }
 
-/// Names that a task must not have, because the payload's common fields use them: a task's own data is in `data.<task>`.
+/// Names that a task must not have, because they are common fields of the payload. The data of a task is in `data.<task>`.
 pub const RESERVED_TASK_NAMES: [&str; 7] = ["project", "stage", "service", "labels", "status", "result", "message"];
 
 macro_rules! name {
@@ -25,7 +25,7 @@ macro_rules! name {
         pub struct $type(String);
 
         impl $type {
-            /// Checks the name against its rule; a refusal says the rule.
+            /// Checks a name. The error states the rule.
             pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
                 let name = name.into();
                 match $check(&name) {
@@ -82,21 +82,21 @@ name!(
     ServiceName, "service", service_rule
 );
 name!(
-    /// The id that groups everything that one outside event caused (`shkeptncontext`): usually a UUID; at most 64 characters of
-    /// letters, digits, `-`, `_` and `.`. [`Context::of`] makes one of any text.
+    /// The id of everything that one outside event has caused (`shkeptncontext`): usually a UUID; at most 64 letters, digits, `-`,
+    /// `_` and `.`. [`Context::of`] converts any text.
     Context, "context", context_rule
 );
 
 impl Context {
-    /// The context that a text from outside means: the text itself if it follows the rule, otherwise the UUIDv5 of the text in
-    /// the OID namespace. The same text always means the same context.
+    /// The context for a text from outside: the text itself if it is valid, otherwise the UUIDv5 of the text in the OID namespace.
+    /// The same text always gives the same context.
     pub fn of(text: &str) -> Self {
         Self::new(text).unwrap_or_else(|_| Self(uuid::Uuid::new_v5(&uuid::Uuid::NAMESPACE_OID, text.as_bytes()).to_string()))
     }
 }
 
 impl SequenceName {
-    /// Of [`crate::shipyard::Sequence::none`].
+    /// The name of [`crate::shipyard::Sequence::none`].
     pub(crate) fn none() -> Self {
         Self("none".into())
     }

@@ -1,24 +1,24 @@
-//! Who did something, when, and why: with commands and with what they leave behind.
+//! Notes: who gave a command, when, and why.
 
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Who did something, when, and why.
+/// Who gave a command, when, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Who.
+    /// The identity of the person or tool. Empty: it is not known.
     #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// When.
+    #[expect(missing_docs, reason = "the name says it")]
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// Why.
+    /// The reason that was given.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Identifies the command among all that anybody gives: each is obeyed once. 0: it has no id.
+    /// The id of the command among all commands. Each command is obeyed once. 0: it has no id.
     #[serde(rename = "i", default, skip_serializing_if = "is_zero")]
     pub id: u64,
-    /// The run that was seen when the command was given; it counts for no other. 0: for whichever is current.
+    /// The run for which the command was given; it has no effect on other runs. 0: the current run.
     #[serde(rename = "n", default, skip_serializing_if = "is_zero")]
     pub run: u64,
 }

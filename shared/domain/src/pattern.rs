@@ -1,6 +1,6 @@
-//! Patterns with `*` and `?`, as projects, subscriptions and tags name others.
+//! Patterns with `*` and `?`, by which projects, subscriptions and tags select names.
 
-/// Whether a text matches a pattern: `*` stands for any text, `?` for one character.
+/// Whether a pattern matches a text: `*` matches any text, `?` one character.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
@@ -12,7 +12,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
         } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == text[t]) {
             (p, t) = (p + 1, t + 1);
         } else if let Some((back, from)) = star {
-            // The star stands for one character more.
+            // Let the star match one more character.
             star = Some((back, from + 1));
             (p, t) = (back + 1, from + 1);
         } else {

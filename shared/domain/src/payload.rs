@@ -1,15 +1,16 @@
-//! Merging the data of an event into the payload gathered before. As in Keptn, except that for every scalar the later value wins.
+//! Merges the data of an event into the payload of the earlier events. As in Keptn, except that a later scalar always replaces an
+//! earlier one.
 
 use crate::event::Object;
 use serde_json::Value;
 
-/// A merged list keeps at most this many entries, the newest first.
+/// The most entries of a merged list. The newest come first.
 pub const MAX_LIST: usize = 1000;
 
-/// Merges `later` into `earlier` and returns the paths of lists that were cut at [`MAX_LIST`].
+/// Merges `later` into `earlier`, and returns the paths of lists that were cut at [`MAX_LIST`].
 ///
-/// Objects merge member by member. Lists: the new entries first, then the old ones; a list equal to the present one changes
-/// nothing. A later `null` empties a string and leaves objects and lists as they are. Everything else: the later value wins.
+/// Objects are merged member by member. A list becomes the new entries followed by the old ones, unless both are equal. A later
+/// `null` empties a string, and leaves objects and lists unchanged. Everything else is replaced by the later value.
 pub fn merge(earlier: &mut Object, later: &Object) -> Vec<String> {
     let mut cut = Vec::new();
     merge_objects(earlier, later, "", &mut cut);
@@ -47,7 +48,7 @@ fn merge_values(present: &mut Value, value: &Value, path: &str, cut: &mut Vec<St
     }
 }
 
-/// The largest member of an object and its size in bytes, for the message when a payload has grown too large.
+/// The largest member of an object and its size in bytes, for the message about a payload that is too large.
 pub fn largest_member(object: &Object) -> Option<(&str, usize)> {
     object.iter().map(|(name, value)| (name.as_str(), value.to_string().len())).max_by_key(|(_, size)| *size)
 }

@@ -1,5 +1,7 @@
-//! Transition records: what a commit publishes and sends, in final form, and the payload it passes on. The state names its record,
-//! so any handler that loads the state can publish exactly the same bytes again. All engines keep their records in this form.
+//! Transition records: the events and messages of a commit in final form, and the payload. The state names its record, so every
+//! handler that loads the state can publish exactly the same bytes again. All engines use this format.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use crate::event::{CloudEvent, Object};
 use crate::ids::{RecordHash, RecordId, SubjectId};
@@ -9,88 +11,85 @@ use crate::payload::merge;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
-/// with defaults, so that records of older versions keep their hashes.
+/// A transition record without its address. Its serialised form is hashed and stored: members are only ever added, with defaults,
+/// so that the hashes of older records stay valid.
 ///
-/// `S` is what a commit of the engine causes in other subjects: each entry becomes one message.
+/// `S` is an effect on another subject: each becomes one message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "S: Deserialize<'de>"))]
 pub struct Record<S> {
-    /// The payload gathered so far, without the properties the shipyard adds for the next task.
+    /// The payload so far, without the properties that the shipyard adds for the next task.
     #[serde(rename = "b", default, skip_serializing_if = "Object::is_empty")]
     pub base: Object,
-    /// The events of the commit, in the order they are published.
+    /// The events of the commit, in the order of publication.
     #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Draft>,
-    /// What this commit causes in other subjects.
+    /// The effects of the commit on other subjects.
     #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<S>,
-    /// The answers absorbed since the previous record, by their content's hash: the same answer again is a duplicate.
+    /// Hashes of the answers that were absorbed since the previous record. The same answer again is a duplicate.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
-    /// The inputs among them that have no item of their own, as their engine writes them.
+    /// Those answers that are not stored as items, in the format of their engine.
     #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// The message whose handling made this record ([`crate::cause::Cause::id`]). Only a redelivery of that message publishes the record again.
+    /// The message that made the record ([`crate::cause::Cause::id`]). Only a redelivery of that message publishes it again.
     #[serde(rename = "m", default)]
     pub made_by: u64,
     /// When the record was made.
     #[serde(rename = "t", default)]
     pub at: Timestamp,
-    /// The previous record: number and hash.
+    /// Number and hash of the previous record.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<(u16, String)>,
-    /// What a reader of the timeline should know, for example that a list was cut.
+    /// Remarks for readers of the timeline, for example that a list was cut.
     #[serde(rename = "n", default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// An event as a record holds it.
+/// An event in a record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Draft {
-    /// Its id; absent: the record's own address, which depends only on its content.
+    /// The id. Absent: the address of the record, which depends only on its content.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Its type.
     #[serde(rename = "y")]
     pub ty: String,
-    /// Its source.
     #[serde(rename = "s")]
     pub source: String,
-    /// Its time.
     #[serde(rename = "t")]
     pub time: Timestamp,
-    /// What it answers.
+    /// The event that it answers.
     #[serde(rename = "r", default, skip_serializing_if = "Answers::is_nothing")]
     pub answers: Answers,
-    /// Its context, if it is not that of the record's subject.
+    /// The context, if it is not that of the record's subject.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Which configuration to use.
+    /// The configuration that executors should use.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub git_commit_id: Option<String>,
-    /// Whether `data` is based on the record's payload.
+    /// Whether `data` extends the record's payload.
     #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
     pub with_base: bool,
-    /// Top-level members of the payload that `data` is limited to, if not all of them.
+    /// The top-level members of the payload that `data` is limited to. Empty: all.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
-    /// Top-level members of the payload this event leaves out.
+    /// The top-level members of the payload that `data` leaves out.
     #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<String>,
-    /// The event's own data, merged over the payload.
+    /// The event's own data, which is merged over the payload.
     #[serde(rename = "d", default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
 }
 
-/// The `triggeredid` of a draft.
+/// The event that a draft answers (`triggeredid`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Answers {
-    /// None.
+    /// No event.
     #[default]
     Nothing,
-    /// The event whose id is the record's own address.
+    /// The event whose id is the address of this record.
     Own,
     /// The event with this id.
     Event(String),
@@ -124,30 +123,30 @@ impl<S: Serialize> Record<S> {
         serde_json::to_value(self).map(|json| canonical(&json)).unwrap_or_default()
     }
 
-    /// Its address: the hash of its bytes decides the last part.
+    /// The address of the record. Its last part is the hash of the record's bytes.
     pub fn id(&self, subject: SubjectId, number: u16) -> RecordId {
         RecordId { subject, number, hash: RecordHash::of(self.to_bytes().as_bytes()) }
     }
 }
 
 impl<S> Record<S> {
-    /// The previous record.
+    /// The address of the previous record.
     pub fn previous(&self, subject: SubjectId) -> Option<RecordId> {
         let (number, hash) = self.previous.as_ref()?;
         Some(RecordId { subject, number: *number, hash: RecordHash::parse(hash)? })
     }
 
-    /// The events in final form. `id` is the record's address.
+    /// The events in final form. `id` is the address of this record.
     pub fn events(&self, id: &RecordId, context: &Context) -> Vec<CloudEvent> {
         self.events.iter().map(|draft| self.event(draft, id, context)).collect()
     }
 
-    /// [`Record::events`] without the task trigger: the task is over, and no executor should start it now.
+    /// [`Record::events`] without the trigger of the task, which is over: no executor should start it now.
     pub fn events_but_trigger(&self, id: &RecordId, context: &Context) -> Vec<CloudEvent> {
         self.events.iter().filter(|draft| draft.id.is_some()).map(|draft| self.event(draft, id, context)).collect()
     }
 
-    /// The event whose id is the record's own address, if there is one: a task's trigger.
+    /// The event whose id is the address of the record, if there is one: the trigger of a task.
     pub fn trigger(&self, id: &RecordId, context: &Context) -> Option<CloudEvent> {
         self.events.iter().find(|draft| draft.id.is_none()).map(|draft| self.event(draft, id, context))
     }
@@ -158,7 +157,7 @@ impl<S> Record<S> {
         };
         let mut data: Object =
             self.base.iter().filter(|(name, _)| taken(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-        // Merged when read, so that a record never stores a large member twice.
+        // The data is merged when the record is read, so that a record never stores a large member twice.
         merge(&mut data, &draft.data);
         CloudEvent {
             id: draft.id.clone().unwrap_or_else(|| id.uuid().to_string()),

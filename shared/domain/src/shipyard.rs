@@ -1,7 +1,7 @@
-//! A Shipyard 0.2 as valid types: which stages there are, what their sequences do and what starts them.
+//! A Shipyard 0.2 as valid types: its stages, the tasks of their sequences, and what starts the sequences.
 //!
-//! Values of these types come from the manifest parser, which refuses what breaks a rule; the serde form is how an applied
-//! revision is stored, not the manifest's.
+//! The manifest parser creates these values and refuses invalid manifests. The serde form is that of stored revisions, not that of
+//! manifests.
 
 use crate::event::{Object, PREFIX, TaskResult};
 use crate::names::{SequenceName, StageName, TaskName};
@@ -9,42 +9,41 @@ use crate::time::Span;
 use crate::windows::Window;
 use serde::{Deserialize, Serialize};
 
-/// At most this many stages in a shipyard.
+/// The most stages in a shipyard.
 pub const MAX_STAGES: usize = 100;
-/// At most this many tasks in a sequence.
+/// The most tasks in a sequence.
 pub const MAX_TASKS: usize = 200;
-/// At most this many sequences of one stage may be triggered on the same event: they start in one transaction.
+/// The most sequences of one stage that one event may start: they start in one transaction.
 pub const MAX_FOLLOW_UPS_PER_STAGE: usize = 40;
-/// At most this many sequences may be triggered on the same event: the record of the commit that starts them holds a trigger for
-/// each.
+/// The most sequences that one event may start: the record of the commit that starts them contains a trigger for each.
 pub const MAX_FOLLOW_UPS: usize = 100;
-/// The sequence that every stage has even if it does not define it, and its one task.
+/// The sequence that every stage has, even if it does not define it, and the only task of that sequence.
 pub const EVALUATION: &str = "evaluation";
-/// The property that names the deployment config which carries a task out.
+/// The property of a task that names the deployment config which carries it out.
 pub const DEPLOYMENT_CONFIG: &str = "deploymentConfig";
-/// The tasks that a deployment config carries out.
+/// The tasks that a deployment config can carry out.
 pub const CARRIED_OUT: [&str; 2] = ["deployment", "rollback"];
-/// Names of sequences and tasks that repair what is broken: windows do not hold them back.
+/// Names of sequences and tasks that repair something. Windows do not hold them back.
 pub const REPAIRS: [&str; 5] = ["remediation", "get-action", "rollback", "revert", "undo"];
-/// The task the engine answers itself: it waits for a person.
+/// The task that the engine answers itself, by asking a person.
 pub const APPROVAL: &str = "approval";
 
-/// A project's whole process.
+/// The delivery process of a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shipyard {
-    /// In file order; at least one.
+    /// In the order of the file; at least one.
     pub stages: Vec<Stage>,
 }
 
-/// One environment's part of the process.
+/// A stage of the process, usually one environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {
     /// Unique in the shipyard.
     pub name: StageName,
-    /// When sequences may begin here; may be empty.
+    /// The windows in which sequences may begin. May be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
-    /// In file order; may be empty.
+    /// In the order of the file. May be empty.
     pub sequences: Vec<Sequence>,
 }
 
@@ -53,37 +52,37 @@ pub struct Stage {
 pub struct Sequence {
     /// Unique in its stage.
     pub name: SequenceName,
-    /// What starts it in addition to its own `.triggered` event; any one is enough.
+    /// The events that start the sequence in addition to its own `.triggered` event; one of them suffices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggered_on: Vec<Trigger>,
-    /// At least one.
+    /// In order; at least one.
     pub tasks: Vec<Task>,
-    /// Longest time from the first task's trigger to the end; waiting for approval counts, a pause does not.
+    /// The longest time from the first task's trigger to the end. Waiting for approval counts, a pause does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// While it waits for its lane, a newer trigger of the same sequence for the same service replaces it.
+    /// Whether a newer trigger of the same sequence and service replaces an execution that waits for its lane.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub supersede: bool,
-    /// Whether it begins although the windows of its stage are closed; absent: if it repairs or only evaluates.
+    /// Whether the sequence begins although the windows of its stage are closed. Absent: if it is a repair or only evaluates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_windows: Option<bool>,
 }
 
-/// The smallest executable unit.
+/// A task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// May occur several times in a sequence.
+    /// Not unique: a task may occur several times in a sequence.
     pub name: TaskName,
-    /// Wait this long before triggering it; the lane stays held.
+    /// The delay before the trigger. The execution holds its lane meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triggered_after: Option<Span>,
-    /// Passed to the executor as `data.<task>`.
+    /// Passed to executors as `data.<task>`.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub properties: Object,
-    /// How long an executor has to answer the trigger, if not the installation's default.
+    /// How long executors have to answer the trigger. Absent: the installation's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_deadline: Option<Span>,
-    /// How long it has from `.started` to `.finished`, if not the installation's default; 0 = for ever.
+    /// How long the task may take from `.started` to `.finished`. Absent: the installation's default. 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }
@@ -91,9 +90,9 @@ pub struct Task {
 /// One entry of `triggeredOn`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// `<stage>.<sequence>.finished`, `<stage>.<task>.finished`, or a domain event's name.
+    /// `<stage>.<sequence>.finished`, `<stage>.<task>.finished`, or the name of a domain event.
     pub event: String,
-    /// Every entry must match. `None`: sequence and task events fire on `pass`, domain events always.
+    /// All entries must match. `None`: the end of a sequence or task must be a `pass`; domain events always match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<Vec<Match>>,
 }
@@ -101,15 +100,15 @@ pub struct Trigger {
 /// One entry of `selector.match`: `result: fail` or `<task>.result: fail`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Match {
-    /// The last executed task of this name instead of the sequence.
+    /// The last executed task of this name. `None`: the whole sequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskName>,
-    /// Must be equal.
+    /// The result that it must have.
     pub result: TaskResult,
 }
 
 impl Sequence {
-    /// A sequence without tasks: used for executions that never had a definition.
+    /// A sequence without tasks, for executions whose sequence does not exist.
     pub fn none() -> Self {
         Self {
             name: SequenceName::none(),
@@ -121,8 +120,8 @@ impl Sequence {
         }
     }
 
-    /// Whether it begins although the windows of its stage are closed. Unless it says so itself, it does if it repairs what is broken (it or
-    /// one of its tasks has such a name), or only evaluates.
+    /// Whether the sequence begins although the windows of its stage are closed. The default is true for repairs (by the name of
+    /// the sequence or of one of its tasks) and for sequences that only evaluate.
     pub fn ignores_windows(&self) -> bool {
         let names = || self.tasks.iter().map(|task| task.name.as_str());
         let repairs = || names().chain([self.name.as_str()]).any(|name| REPAIRS.contains(&name));
@@ -130,15 +129,16 @@ impl Sequence {
         self.ignore_windows.unwrap_or_else(|| repairs() || evaluates())
     }
 
-    /// Whether it begins after the end of another sequence or of a task, which may be a gate: whoever starts it by hand goes around that. One that the
-    /// shipyard calls a repair is for emergencies. Events of tools start nothing that their sender could not start by hand.
+    /// Whether the sequence follows the end of another sequence or task, which may be a gate: starting it by hand bypasses that
+    /// gate. Repairs are excepted, because they are for emergencies, and so are sequences that follow domain events, because their
+    /// senders could start them by hand.
     pub fn is_follow_up(&self) -> bool {
         !REPAIRS.contains(&self.name.as_str()) && self.triggered_on.iter().any(Trigger::is_an_end)
     }
 }
 
 impl Trigger {
-    /// Whether it is the end of a sequence or task of the shipyard, and no event of a tool.
+    /// Whether the event is the end of a sequence or task of the shipyard, and not a domain event.
     fn is_an_end(&self) -> bool {
         let parts: Vec<&str> = self.event.strip_prefix(PREFIX).unwrap_or(&self.event).split('.').collect();
         matches!(parts[..], [_, _, "finished"])
@@ -151,7 +151,7 @@ impl Shipyard {
         self.stages.iter().find(|stage| stage.name.as_str() == name)
     }
 
-    /// Every sequence triggered on the event named `event`, in file order, each once.
+    /// Every sequence that the event starts, in the order of the file, without duplicates.
     pub fn triggered_on<'a>(&'a self, event: &'a str) -> impl Iterator<Item = (&'a Stage, &'a Sequence)> + 'a {
         self.stages.iter().flat_map(move |stage| {
             let listens = move |sequence: &&Sequence| sequence.triggered_on.iter().any(|t| t.event == event);
@@ -161,7 +161,7 @@ impl Shipyard {
 }
 
 impl Stage {
-    /// The sequence of that name; every stage has `evaluation`, with one task of that name, unless it defines its own.
+    /// The sequence of that name. Every stage has `evaluation` with one task of that name, unless it defines its own.
     pub fn sequence(&self, name: &str) -> Option<Sequence> {
         let declared = self.sequences.iter().find(|sequence| sequence.name.as_str() == name).cloned();
         declared.or_else(|| (name == EVALUATION).then(Self::implicit_evaluation).flatten())

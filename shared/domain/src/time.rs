@@ -1,4 +1,4 @@
-//! Points in time and spans, in whole milliseconds, so that the unit of a stored number is never in doubt.
+//! Points in time and durations, in whole milliseconds, so that the unit of a stored number is never in doubt.
 
 use serde::{Deserialize, Serialize};
 use std::ops::{Add, Sub};
@@ -8,7 +8,7 @@ use std::ops::{Add, Sub};
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// A span of time in milliseconds, 0 to 365 days.
+/// A duration in milliseconds, 0 to 365 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default)]
 #[serde(transparent)]
 pub struct Span(pub i64);
@@ -23,18 +23,18 @@ pub struct SpanError {
 const LONGEST: i64 = 365 * 24 * 3_600_000;
 
 impl Span {
-    /// Whole seconds.
+    /// A duration of whole seconds.
     pub const fn seconds(n: i64) -> Self {
         Self(n * 1000)
     }
-    /// Whole minutes.
+    /// A duration of whole minutes.
     pub const fn minutes(n: i64) -> Self {
         Self(n * 60_000)
     }
-    /// Reads `90s`, `5m`, `1h30m`, `250ms`: a number and a unit, repeated, as Go writes durations. At most 365 days.
+    /// Parses `90s`, `5m`, `1h30m`, `250ms`: numbers with units, as Go writes durations. At most 365 days.
     pub fn parse(text: &str) -> Result<Self, SpanError> {
         let refused = || SpanError { given: text.to_owned() };
-        // humantime also reads words ("5 minutes", "1month"); Go, and so Keptn, does not.
+        // humantime also accepts words ("5 minutes", "1month"); Go does not, and so Keptn does not.
         let go_like = !text.is_empty()
             && text.chars().all(|c| c.is_ascii_digit() || "hmsd".contains(c))
             && (text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic()));
@@ -48,7 +48,7 @@ impl Span {
 }
 
 impl std::fmt::Display for Span {
-    /// `1h 30m`, `5m`, `0s`.
+    /// For example `1h 30m`, `5m`, `0s`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let millis = u64::try_from(self.0.max(0)).unwrap_or(0);
         humantime::format_duration(std::time::Duration::from_millis(millis)).fmt(f)
@@ -56,15 +56,15 @@ impl std::fmt::Display for Span {
 }
 
 impl Timestamp {
-    /// As Keptn writes times: UTC with exactly three decimals, `2026-11-20T15:04:05.000Z`.
+    /// The format of times in Keptn: UTC with exactly three decimals, `2026-11-20T15:04:05.000Z`.
     pub fn rfc3339(self) -> String {
         chrono::DateTime::from_timestamp_millis(self.0).unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
     }
-    /// Reads any RFC 3339 time; finer than milliseconds is cut off.
+    /// Parses any RFC 3339 time, and cuts it to milliseconds.
     pub fn parse(text: &str) -> Option<Self> {
         chrono::DateTime::parse_from_rfc3339(text).ok().map(|t| Self(t.timestamp_millis()))
     }
-    /// Reads a time as people write it: RFC 3339, or without a zone, which means UTC.
+    /// Parses RFC 3339, or the same without a time zone, which means UTC.
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let local = || chrono::NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok();
         Self::parse(text).or_else(|| local().map(|t| Self(t.and_utc().timestamp_millis())))

@@ -1,6 +1,6 @@
-//! When work may begin: windows that open on a schedule, in a time zone, for a duration, or once.
+//! Windows in which work may begin or must not: recurring by a schedule with time zone and duration, or once.
 //!
-//! Promotions and stages of sequences have the same windows.
+//! Promotions and stages of sequences use the same windows.
 
 mod gate;
 #[cfg(test)]
@@ -15,71 +15,70 @@ use croner::Cron;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// A time from which on a schedule is looked for that may never come.
+/// The beginning of the search for a schedule that may never be due.
 const LONG_AGO: Timestamp = Timestamp(0);
 
-/// A window. Its end is no part of it.
+/// A window. Its end is exclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Window {
-    /// Whether work may begin in it, or must not.
+    /// Whether work may or must not begin in the window.
     pub kind: Kind,
-    /// When it is open.
+    /// The times of the window.
     #[serde(flatten)]
     pub when: When,
-    /// The IANA time zone of the schedule, for example `Europe/Berlin`; absent: UTC.
+    /// The IANA time zone of the schedule, for example `Europe/Berlin`. Absent: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Why it is there, for those who have to wait.
+    /// The reason, for people who have to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What a window does.
+/// The effect of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Kind {
     /// Work begins only in windows of this kind, if there are any.
     Allow,
-    /// No work begins in it, whatever other windows say.
+    /// No work begins in the window, whatever other windows say.
     Deny,
 }
 
-/// When a window is open.
+/// The times of a window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum When {
-    /// Again and again.
+    /// The window recurs.
     Recurring {
-        /// When it opens: a cron expression with five fields, for example `0 9 * * MON-FRI`.
+        /// When the window opens: a cron expression with five fields, for example `0 9 * * MON-FRI`.
         schedule: String,
-        /// For how long, as a clock counts that is never put forward or back.
+        /// How long the window stays open, in elapsed time: changes of daylight saving time do not count.
         duration: Span,
     },
-    /// Once.
+    /// The window opens once.
     Once {
-        /// When it opens.
+        /// When the window opens.
         from: Timestamp,
-        /// When it closes.
+        /// When the window closes.
         until: Timestamp,
     },
 }
 
-/// Which end of a window a time is.
+/// The beginning or the end of a window.
+#[expect(missing_docs, reason = "the names of the variants say what they are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// Its beginning.
     From,
-    /// Its end.
     Until,
 }
 
-/// Reads a cron expression: five fields of numbers, the first three letters of months and days, `*`, `,`, `-` and `/`. If both the day of the month
-/// and the day of the week are restricted, days count that fit one of the two. What other programs add to this (seconds, years, `@daily`, `?`, `L`,
-/// `W`, `#`) is refused, because it does not mean the same everywhere.
+/// Parses a cron expression: five fields of numbers, the first three letters of months and days, `*`, `,`, `-` and `/`. If both the
+/// day of the month and the day of the week are restricted, a day needs to match only one of them. Extensions of other programs
+/// (seconds, years, `@daily`, `?`, `L`, `W`, `#`) are refused, because their meanings differ.
 ///
 /// # Errors
-/// What is none, with an example.
+/// The expression is invalid, with an example of a valid one.
 pub fn cron(schedule: &str) -> Result<Cron, String> {
     let fields: Vec<&str> = schedule.split_whitespace().collect();
     let foreign = fields.iter().flat_map(|field| field.chars()).find(|c| !(c.is_ascii_alphanumeric() || "*,-/".contains(*c)));
@@ -99,7 +98,7 @@ pub fn cron(schedule: &str) -> Result<Cron, String> {
     read.map_err(|why| format!("{schedule:?} is no cron expression ({why}): write five fields, like \"0 9 * * MON-FRI\""))
 }
 
-/// The first field that is wrong by itself, and what it may be. The library says what it stumbled over, in terms of its own.
+/// The first invalid field, with its valid values. The library's own message uses terms that users do not know.
 fn wrong_field(fields: &[&str]) -> Option<String> {
     const FIELDS: [(&str, &str); 5] = [
         ("minute", "0 to 59"),
@@ -114,41 +113,41 @@ fn wrong_field(fields: &[&str]) -> Option<String> {
     Some(format!("{:?} as the {name} is not within {range}", fields[place]))
 }
 
-/// Reads a cron expression whose time comes sooner or later.
+/// Parses a cron expression that has at least one time.
 ///
 /// # Errors
-/// As [`cron`], and what never comes, such as 30 February.
+/// Like [`cron`]; also for a date that never comes, such as 30 February.
 pub fn schedule(schedule: &str) -> Result<Cron, String> {
     let read = cron(schedule)?;
     let never = || format!("{schedule:?} never comes: no month of these has such a day");
     next(&read, Tz::UTC, LONG_AGO).map(|_| read).ok_or_else(never)
 }
 
-/// Reads an IANA time zone; absent: UTC.
+/// Parses an IANA time zone. Absent: UTC.
 ///
 /// # Errors
-/// What is none, with an example.
+/// The zone is unknown, with an example of a known one.
 pub fn zone(zone: Option<&str>) -> Result<Tz, String> {
     let name = zone.unwrap_or("UTC");
     name.parse().map_err(|_| format!("{name:?} is no IANA time zone: write it like \"Europe/Berlin\""))
 }
 
-/// A time in a zone. `None`: too far away for a calendar.
+/// The local time in a zone. `None`: the year is out of range.
 fn local(at: Timestamp, zone: Tz) -> Option<DateTime<Tz>> {
     Some(DateTime::<Utc>::from_timestamp_millis(at.0)?.with_timezone(&zone))
 }
 
-/// The next time of a schedule in a zone, after `at`. A time that the clocks skip happens when they have gone on, one that they show
-/// twice happens at the first of the two, unless the schedule repeats within hours.
+/// The next time of a schedule after `at`. A time that daylight saving time skips is moved to the end of the gap. A time that
+/// occurs twice counts at its first occurrence, unless the schedule repeats within hours.
 pub fn next(cron: &Cron, zone: Tz, at: Timestamp) -> Option<Timestamp> {
     cron.find_next_occurrence(&local(at, zone)?, false).ok().map(|next| Timestamp(next.timestamp_millis()))
 }
 
-/// Reads a time as manifests have it: RFC 3339, or the date and time that the clocks of the zone show, or a date, which begins with
-/// midnight. Of a time that the clocks show twice, a window begins with the first and ends with the second.
+/// Parses a time in a manifest: RFC 3339, or a local date and time in the zone, or a date, which means midnight. Of a local time
+/// that occurs twice, a window begins at the first occurrence and ends at the second.
 ///
 /// # Errors
-/// What is no time, or one that the zone's clocks skip.
+/// The text is not a time, or the local time does not exist in the zone.
 pub fn instant(text: &str, zone: Tz, edge: Edge) -> Result<Timestamp, String> {
     if let Some(at) = Timestamp::parse(text) {
         return Ok(at);
@@ -172,10 +171,10 @@ pub fn instant(text: &str, zone: Tz, edge: Edge) -> Result<Timestamp, String> {
 }
 
 impl Window {
-    /// What is wrong with it: the field, and how to write it.
+    /// Checks a window. The error has the field, and how to write it.
     ///
     /// # Errors
-    /// A schedule, zone, duration or end that cannot be used.
+    /// The schedule, zone, duration or end is unusable.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         zone(self.zone.as_deref()).map_err(|error| ("zone", error))?;
         match &self.when {
@@ -193,7 +192,7 @@ impl Window {
         Ok(())
     }
 
-    /// In words: its kind, when it is open, and why.
+    /// The window in words: its kind, its times, and its reason.
     pub fn words(&self) -> String {
         let kind = match self.kind {
             Kind::Allow => "allow",

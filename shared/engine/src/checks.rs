@@ -1,4 +1,5 @@
-//! Whether the installation works: an event that goes once around (API, bus, rule, queue, function, table), and the state of the stack's rules.
+//! Whether the installation works: an event that goes once around (API, bus, rule, queue, function, table), and the state of the
+//! stack's rules.
 
 use crate::item::Item;
 use crate::keys;
@@ -18,8 +19,9 @@ const SOURCE: &str = "keelway-check";
 /// How long it is known that an event arrived.
 const KEPT: Span = Span::minutes(60);
 
-/// The stack's rules: the end of the name, after the stack's and `-`, and whether the rule is on the stack's own bus. The others are on the
-/// account's default bus. A rule that a parameter switches off is not among them. A test compares them with the template.
+/// The stack's rules: the end of the name, after the stack's and `-`, and whether the rule is on the stack's own bus. The others
+/// are on the account's default bus. A rule that a parameter switches off is not among them. A test compares them with the
+/// template.
 pub const RULES: [(&str, bool); 9] = [
     ("sequences", true),
     ("observations", true),

@@ -1,6 +1,6 @@
-//! The entries that lead to a definition: from what it names to whom it concerns. They are written before the definition, and deleted
-//! after the one that no longer names them. What is still to be deleted is noted at the definition, so whoever writes or deletes it next
-//! completes what another one left undone.
+//! The entries that lead to a definition: from what it names to whom it concerns. They are written before the definition, and
+//! deleted after the one that no longer names them. What is still to be deleted is noted at the definition, so whoever writes or
+//! deletes it next completes what another one left undone.
 
 use crate::item::{Attrs, Item, Key, MAX_ITEM_BYTES};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
@@ -19,15 +19,16 @@ pub(crate) fn leaving(found: &Item, mut named: BTreeSet<Key>, keeps: &BTreeSet<K
     Ok(named.difference(keeps).cloned().collect())
 }
 
-/// Notes the entries that are to be deleted. Without room for them they are left out: then they stay if they cannot be deleted at once.
+/// Notes the entries that are to be deleted. Without room for them they are left out: then they stay if they cannot be deleted at
+/// once.
 pub(crate) fn note(item: Item, gone: &[Key]) -> Item {
     let text = text(gone);
     let noted = !gone.is_empty() && item.size() + text.len() <= MAX_ITEM_BYTES - 1024;
     item.with_some(LEAVING, noted.then_some(text))
 }
 
-/// The condition that a definition is still as it was read, and that what it notes to be deleted is still to be deleted: whoever has
-/// written some of that again must not commit after the deletion.
+/// The condition that a definition is still as it was read, and that what it notes to be deleted is still to be deleted: whoever
+/// has written some of that again must not commit after the deletion.
 pub(crate) fn as_read(found: Option<&Item>) -> Condition {
     let Some(found) = found else { return Condition::Absent };
     let (mut equal, mut absent) = (Attrs::new(), vec![]);
@@ -54,8 +55,8 @@ fn text(gone: &[Key]) -> String {
     serde_json::to_string(&named).unwrap_or_default()
 }
 
-/// Deletes entries, and what a definition of this version noted about them. `false`: the definition has changed, so its entries may have,
-/// too.
+/// Deletes entries, and what a definition of this version noted about them. `false`: the definition has changed, so its entries may
+/// have, too.
 ///
 /// # Errors
 /// Of the ports.

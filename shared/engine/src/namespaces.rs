@@ -44,8 +44,8 @@ pub(crate) struct Wanted<'a> {
     pub limit: u32,
 }
 
-/// A page of what all namespaces have, and where the next one begins. It looks into a limited number of namespaces, so a page that is not
-/// the last one may have fewer entries than asked for.
+/// A page of what all namespaces have, and where the next one begins. It looks into a limited number of namespaces, so a page that
+/// is not the last one may have fewer entries than asked for.
 ///
 /// # Errors
 /// Of the ports.

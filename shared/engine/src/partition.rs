@@ -1,5 +1,5 @@
-//! Kinds of partitions, and of the items in them. The keys of an engine are made from those that it keeps; [`register`](crate::register)
-//! has all of them.
+//! Kinds of partitions, and of the items in them. The keys of an engine are made from those that it keeps;
+//! [`register`](crate::register) has all of them.
 
 use std::fmt::Display;
 

@@ -1,6 +1,6 @@
-//! The register of the table: every kind of item, where it lies, and what it is. Each engine registers its own in its `keys`, and makes
-//! the keys from it. The table in `docs/architecture.md` is written from the register, the tests take from it what a state is, and an item
-//! that nobody has registered fails their world.
+//! The register of the table: every kind of item, where it lies, and what it is. Each engine registers its own in its `keys`, and
+//! makes the keys from it. The table in `docs/architecture.md` is written from the register, the tests take from it what a state
+//! is, and an item that nobody has registered fails their world.
 
 use crate::item::Key;
 use crate::partition::{Kind, Partition};

@@ -1,5 +1,5 @@
-//! Secrets by name: credentials of hosts and clusters, keys that sign approvals. A secret stands in no item, event, log or error; it is
-//! read when it is used.
+//! Secrets by name: credentials of hosts and clusters, keys that sign approvals. A secret stands in no item, event, log or error;
+//! it is read when it is used.
 
 use crate::ports::PortError;
 use std::collections::BTreeMap;
@@ -30,15 +30,17 @@ impl std::fmt::Debug for SecretText {
 pub trait Secrets: Send + Sync {
     /// The present text of a secret; `None`: there is no such secret.
     ///
-    /// `name` is `<namespace>/<name in the manifest>` ([`name`]). The implementation puts the stack's name in front of it, and may answer
-    /// from a cache that is minutes old.
+    /// `name` is `<namespace>/<name in the manifest>` ([`name`]). The implementation puts the stack's name in front of it, and may
+    /// answer from a cache that is minutes old.
     ///
     /// # Errors
-    /// [`PortError::Retry`] when the store cannot be asked now, [`PortError::Refused`] when it may not be asked. Neither contains the text.
+    /// [`PortError::Retry`] when the store cannot be asked now, [`PortError::Refused`] when it may not be asked. Neither contains
+    /// the text.
     fn secret(&self, name: &str) -> impl Future<Output = Result<Option<SecretText>, PortError>> + Send;
 }
 
-/// Where the secrets of the installation are, beside those of namespaces: no namespace can have this name, so no project's manifest names them.
+/// Where the secrets of the installation are, beside those of namespaces: no namespace can have this name, so no project's manifest
+/// names them.
 pub const INSTALLATION: &str = "-";
 
 /// The name of the secret that a manifest of this namespace calls `short`.

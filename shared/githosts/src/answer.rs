@@ -1,4 +1,4 @@
-//! An answer of a host, and what its refusals mean.
+//! Answers of hosts, and the meaning of their refusals.
 
 use crate::error::{HostError, Kind};
 use crate::http::Secrets;
@@ -8,14 +8,14 @@ use keelway_outgoing::{Body, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A rate limit without a time: as long as GitHub's documentation asks to wait at least.
+/// The pause for a rate limit without a time: the least that GitHub's documentation asks for.
 const UNSAID: Span = Span::minutes(1);
-/// No host is taken at its word for longer.
+/// The longest pause that a host can ask for.
 const LONGEST: Span = Span::minutes(24 * 60);
-/// The most of a host's own words that a message repeats, in characters.
+/// The longest text of a host that a message repeats, in characters.
 const WORDS: usize = 300;
 
-/// An answer of any status.
+/// An answer with any status.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) host: String,
@@ -31,40 +31,41 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Whether there is a next page (RFC 8288).
+    /// Whether there is another page (RFC 8288).
     pub(crate) fn has_next(&self) -> bool {
         self.headers.get_all("link").iter().filter_map(|value| value.to_str().ok()).any(|links| links.contains("rel=\"next\""))
     }
 
-    /// A refusal becomes an error.
+    /// The answer, or the error if it is a refusal.
     pub(crate) fn ok(self) -> Result<Self, HostError> {
         if self.status.is_success() { Ok(self) } else { Err(self.error()) }
     }
 
-    /// What was asked for; `None`: it does not exist.
+    /// The answer. `None`: the requested object does not exist.
     pub(crate) fn found(self) -> Result<Option<Self>, HostError> {
         if self.status == StatusCode::NOT_FOUND { Ok(None) } else { self.ok().map(Some) }
     }
 
-    /// The answer to a write: a JSON object. Anything else with a good status is not from the host's interface, and nothing was written.
+    /// Checks the answer to a write: it must be a JSON object. Another successful answer does not come from the host's API, so
+    /// nothing was written.
     pub(crate) fn accepted(self) -> Result<(), HostError> {
         self.ok()?.json::<serde_json::Map<String, Value>>().map(drop)
     }
 
-    /// The answer to a deletion, which has no body.
+    /// Checks the answer to a deletion, which has no body.
     pub(crate) fn deleted(self) -> Result<(), HostError> {
         let answer = self.ok()?;
         if answer.body.is_empty() { Ok(()) } else { Err(answer.nonsense("a body, where there is none")) }
     }
 
-    /// The body as what it should be.
+    /// The parsed body.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, HostError> {
         // The parser's own message may repeat parts of the body.
         let place = |error: serde_json::Error| format!("see line {}, column {}", error.line(), error.column());
         serde_json::from_slice(&self.body).map_err(|error| self.nonsense(&place(error)))
     }
 
-    /// The error about a file that the host has, and does not show.
+    /// The error about a file whose content the host does not return.
     pub(crate) fn without_content(&self) -> HostError {
         HostError::new(Kind::Nonsense, format!("{} answered without a content about {}", self.host, self.what))
     }
@@ -78,11 +79,11 @@ impl Answer {
         HostError::new(Kind::Nonsense, message)
     }
 
-    /// What the host says, in its own words, without credentials.
+    /// The host's message, without credentials.
     pub(crate) fn words(&self) -> String {
         let said = match serde_json::from_slice::<Value>(&self.body) {
             Ok(value) => spoken(&value),
-            // A page for people's eyes says nothing in a sentence.
+            // A web page contains no message.
             Err(_) if self.body.trim_ascii_start().starts_with(b"<") => String::new(),
             Err(_) => String::from_utf8(self.body.to_vec()).unwrap_or_default(),
         };
@@ -90,13 +91,13 @@ impl Answer {
         self.secrets.without(&said)
     }
 
-    /// Whether the host's words contain one of these, in any case.
+    /// Whether the host's message contains one of these texts, in any case.
     pub(crate) fn says(&self, words: &[&str]) -> bool {
         let said = self.words().to_lowercase();
         words.iter().any(|word| said.contains(word))
     }
 
-    /// What a refusal means.
+    /// The error for a refusal.
     pub(crate) fn error(&self) -> HostError {
         let Self { host, what, .. } = self;
         let (code, said) = (self.status.as_u16(), self.words());
@@ -105,7 +106,7 @@ impl Answer {
             let message = format!("{host} wants no more requests before {} ({code}{said})", until.rfc3339());
             return HostError::new(Kind::RateLimited { until }, message);
         }
-        // Bitbucket Server says 401 to those whom it knows but does not permit.
+        // Bitbucket Server answers 401 to known users without permission.
         let unpermitted = code == 401 && self.body.windows(22).any(|part| part == b"AuthorisationException");
         let (kind, message) = match code {
             401 if !unpermitted => (
@@ -132,7 +133,7 @@ impl Answer {
         HostError::new(kind, message)
     }
 
-    /// When the host wants the next request, if it limits them. GitHub tells of its limits with 403 as well.
+    /// When the host accepts the next request, if it limits them. GitHub also reports its limits with 403.
     fn limited(&self) -> Option<Timestamp> {
         let now = now();
         let spent = |name: &str| self.header(name).is_some_and(|left| left.trim() == "0");
@@ -152,7 +153,7 @@ impl Answer {
     }
 }
 
-/// Seconds, or a date.
+/// A number of seconds, or a date.
 fn after(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Ok(seconds) = text.trim().parse::<u32>() {
         return Some(now + Span::seconds(i64::from(seconds)));
@@ -165,7 +166,7 @@ fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// All that a host's JSON says to people, whichever of the usual keys it is under.
+/// All messages in a host's JSON, under any of the usual keys.
 fn spoken(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -180,13 +181,13 @@ fn spoken(value: &Value) -> String {
             if !said.is_empty() {
                 return said.join(": ");
             }
-            // GitLab names the field: {"base": ["is invalid"]}; GitHub's errors have a field and a code.
+            // GitLab names the field: {"base": ["is invalid"]}. The errors of GitHub have a field and a code.
             let mut said: Vec<String> = object
                 .iter()
                 .filter(|(key, _)| !key.contains("url"))
                 .map(|(key, value)| format!("{key} {}", spoken(value)))
                 .collect();
-            // Whether the JSON library keeps the members' order depends on what else is built.
+            // The order of members depends on a feature of the JSON library that other crates may enable.
             said.sort();
             said.join(", ")
         }
@@ -254,7 +255,7 @@ mod tests {
         let at = (now() + Span::minutes(10)).0 / 1000;
         let spent = |reset: i64| [("x-ratelimit-remaining", "0".to_owned()), ("x-ratelimit-reset", reset.to_string())];
         near(until(answer(403, &spent(at), "")), 600);
-        // A time in the past is now.
+        // A time in the past means now.
         assert!(until(answer(403, &spent(5), "")).0 <= 0);
         let date = chrono::DateTime::from_timestamp_millis((now() + Span::minutes(5)).0).unwrap().to_rfc2822();
         near(until(answer(429, &[("retry-after", date)], "")), 300);

@@ -1,7 +1,7 @@
-//! A repository's archive: one request instead of one for each file. It tells which files may have the marker. An archive may
-//! change line ends and substitute text (`export-subst`, `eol` in `.gitattributes`), so the content is read from the host, or the
-//! host compares what is replaced ([`Client::compares`](crate::client::Client::compares)). Files with `export-ignore` are not in an
-//! archive.
+//! A repository's archive, which replaces one request for each file by one for all. It shows which files may contain the marker. An
+//! archive may differ from the repository in line ends and substituted text (`export-subst`, `eol` in `.gitattributes`). So the
+//! content is read from the host, or the host compares what is replaced ([`Client::compares`](crate::client::Client::compares)).
+//! Files with `export-ignore` are missing.
 
 use crate::error::{HostError, Kind};
 use crate::marker;
@@ -11,38 +11,39 @@ use tar::EntryType;
 
 /// The largest archive that is downloaded, in bytes.
 pub(crate) const DOWNLOAD: usize = 64 << 20;
-/// The most that is unpacked, in bytes.
+/// The most bytes that are unpacked.
 const UNPACKED: u64 = 1 << 30;
 /// The most entries that are read.
 const ENTRIES: usize = 200_000;
-/// The most that an entry may have that says something about another one (a long name, say), in bytes. It is read as a whole.
+/// The largest entry about another entry (a long name, for example), in bytes. It is read as a whole.
 const ABOUT: u64 = 64 << 10;
-/// A larger file is passed over, in bytes.
+/// The largest file that is considered, in bytes.
 pub(crate) const FILE: u64 = 1 << 20;
 
-/// The most that all files together have of which the content is kept, in bytes: that of the others is read from the host.
+/// The most bytes of content that are kept. The content of the other files is read from the host.
 const KEPT: usize = 4 << 20;
 
-/// A file that may have the marker.
+/// A file that may contain the marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidate {
     pub(crate) path: String,
     pub(crate) executable: bool,
-    /// As the archive has it.
+    /// The content in the archive, if it was kept.
     pub(crate) content: Option<Vec<u8>>,
 }
 
-/// What an archive has.
+/// The result of reading an archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Candidates {
     pub(crate) files: Vec<Candidate>,
-    /// Which files were passed over, and why.
+    /// The files that were skipped, with the reasons.
     pub(crate) notes: Vec<String>,
-    /// Which files have the marker and cannot be edited, and why.
+    /// The files with the marker that cannot be edited, with the reasons.
     pub(crate) unusable: Vec<String>,
 }
 
-/// The YAML files of a `.tar.gz` that contain the marker's text. `folder`: everything is in one folder, which is no part of the paths.
+/// The YAML files in a `.tar.gz` that contain the marker's text. `folder`: everything is in one folder, which is not a part of the
+/// paths.
 pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str) -> Result<Candidates, HostError> {
     let broken = |error: std::io::Error| {
         HostError::new(Kind::Nonsense, format!("{host} answered with an archive that cannot be read ({error})"))
@@ -57,9 +58,9 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
     let mut found = Candidates::default();
     let (mut unpacked, mut kept) = (0, 0);
     let mut tar = tar::Archive::new(GzDecoder::new(archive).take(2 * UNPACKED));
-    // The name of the next entry, if an entry before it says it.
+    // The name of the next entry, if an entry before it gives it.
     let mut named: Option<Vec<u8>> = None;
-    // Raw: otherwise entries about others are read before their size can be looked at.
+    // Raw, so that the size of an entry about another one is checked before it is read.
     for (n, entry) in tar.entries().map_err(broken)?.raw(true).enumerate() {
         let mut entry = entry.map_err(broken)?;
         unpacked += entry.size();
@@ -76,7 +77,7 @@ pub(crate) fn candidates(host: &str, archive: &[u8], folder: bool, marker: &str)
         }
         let path = match String::from_utf8(named.take().unwrap_or_else(|| entry.path_bytes().into_owned())) {
             Ok(path) => path,
-            // A file with such a name cannot be asked for.
+            // A file with such a name cannot be requested.
             Err(_) => continue,
         };
         let path = if folder { path.split_once('/').map(|(_, path)| path.to_owned()).unwrap_or_default() } else { path };
@@ -122,7 +123,7 @@ fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
-/// Whether a file that is too large to be kept has both texts.
+/// Whether a file that is too large to be kept contains both texts.
 fn has_both(file: &mut impl Read, texts: [&str; 2]) -> std::io::Result<bool> {
     let longest = texts.iter().map(|text| text.len()).max().unwrap_or_default();
     let (mut window, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
@@ -136,17 +137,17 @@ fn has_both(file: &mut impl Read, texts: [&str; 2]) -> std::io::Result<bool> {
         for (seen, text) in seen.iter_mut().zip(texts) {
             *seen = *seen || has(&window, text);
         }
-        // A text may stand across two chunks.
+        // A text may span two chunks.
         window.drain(..window.len().saturating_sub(longest));
     }
 }
 
-/// Whether an entry is no file, but says something about others.
+/// Whether an entry is not a file, but describes others.
 fn is_about(kind: EntryType) -> bool {
     kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions() || kind.is_pax_global_extensions()
 }
 
-/// The name that such an entry gives the next one, if it does.
+/// The name that such an entry gives to the next one, if any.
 fn name_of_next(entry: &mut tar::Entry<'_, impl Read>, kind: EntryType) -> std::io::Result<Option<Vec<u8>>> {
     if kind.is_gnu_longname() {
         let mut name = vec![];
@@ -167,7 +168,7 @@ fn name_of_next(entry: &mut tar::Entry<'_, impl Read>, kind: EntryType) -> std::
     Ok(name)
 }
 
-/// Only plain segments, as git itself permits them.
+/// Whether a path consists of plain segments only, as git itself requires.
 fn is_inside(path: &str) -> bool {
     let odd = |segment: &str| matches!(segment, "" | "." | "..") || segment.eq_ignore_ascii_case(".git");
     !path.contains(['\\', '\0']) && !path.split('/').any(odd)

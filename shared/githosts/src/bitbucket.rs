@@ -1,5 +1,5 @@
-//! Bitbucket Server and Data Center: <https://developer.atlassian.com/server/bitbucket/rest>. Files are written by `PUT …/browse/{path}`,
-//! one commit for each.
+//! Bitbucket Server and Data Center: <https://developer.atlassian.com/server/bitbucket/rest>. Files are written by
+//! `PUT …/browse/{path}`, one commit for each.
 
 use crate::archive;
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
@@ -77,7 +77,7 @@ struct Veto {
 }
 
 impl Pull {
-    /// `None`: it comes from a fork, or leads to another repository.
+    /// `None`: the pull request comes from a fork, or goes to another repository.
     fn request(&self) -> Option<Request> {
         if self.from_ref.repository != self.to_ref.repository {
             return None;
@@ -110,10 +110,10 @@ impl Bitbucket {
         format!("/projects/{}/repos/{}", segment(of.owner()), segment(of.name()))
     }
 
-    /// A request about the repository, or about something in it.
+    /// A request about the repository or something in it.
     fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
         let what = if what.is_empty() { format!("repository {of}") } else { format!("{what} in {of}") };
-        // Without this header, requests without a JSON body are taken for forged ones.
+        // Without this header, requests without a JSON body are refused as forgeries.
         self.0.call(method, &format!("{}{rest}", Self::place(of)), &what).header("x-atlassian-token", "no-check")
     }
 
@@ -152,7 +152,7 @@ impl Bitbucket {
         self.call(Method::GET, of, &rest, &format!("pull request {number}")).send().await?.ok()?.json()
     }
 
-    /// One file as a commit on a branch.
+    /// Commits one file to a branch.
     async fn write(&self, of: &Repository, new: &NewBranch<'_>, file: &crate::client::NewFile) -> Result<String, HostError> {
         let fields = [
             ("branch", new.name),
@@ -170,7 +170,8 @@ impl Client for Bitbucket {
         self.0.host()
     }
 
-    /// Bitbucket Server does not tell what a token may do: one that may only read is refused at the first write, which has no effect.
+    /// Bitbucket Server does not report the permissions of a token: one that may only read is refused at the first write, which
+    /// then has no effect.
     async fn access(&self, of: &Repository) -> Result<(), HostError> {
         #[derive(Deserialize)]
         struct Access {
@@ -190,14 +191,14 @@ impl Client for Bitbucket {
         Ok(found.into_iter().filter(|request| request.branch == branch).collect())
     }
 
-    /// The documentation does not say that any order is that of the last change.
+    /// The documentation promises no order by the last change.
     async fn list(&self, of: &Repository, _wanted: &[u64], _mark: Option<&str>) -> Result<Look, HostError> {
         Ok(Look { requests: Some(self.pulls(of, &[("state", "OPEN")]).await?), mark: None, every: true })
     }
 
     async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
         let mut found = self.pull(of, number).await?.and_then(|pull| pull.request());
-        // The properties of a pull request have it only after somebody has asked for it.
+        // The properties of a pull request contain it only after somebody has requested it.
         if let Some(request) = found.as_mut().filter(|request| request.state == State::Open && request.mergeable.is_none()) {
             request.mergeable = Some(!self.test(of, number).await?.conflicted);
         }
@@ -311,7 +312,7 @@ impl Client for Bitbucket {
             let vetoes: Vec<String> = test.vetoes.into_iter().filter_map(|veto| veto.summary_message).collect();
             return Ok(Merge::NotYet(vetoes.join("; ")));
         }
-        // Merging is pinned to the version, which was read together with the head.
+        // The merge names the version that was read together with the head.
         let Some(pull) = self.pull(of, number).await? else { return Ok(Merge::Refused(format!("{what} is gone"))) };
         if pull.from_ref.latest_commit != request.head {
             return Ok(Merge::HeadMoved);

@@ -1,11 +1,12 @@
-//! Credentials, as a secret holds them.
+//! Credentials in a secret.
 
 use crate::error::{HostError, Kind};
 use crate::repository::Form;
 use serde_json::Value;
 use std::fmt;
 
-/// What a secret holds: a token, or a user name and a password, and the certificate of a private authority. `Debug` shows none of it.
+/// The content of a secret: a token, or a user name and a password, and the certificate of a private authority. `Debug` shows none
+/// of it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials {
     token: Option<String>,
@@ -20,15 +21,16 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// What is sent with each request.
+/// The part that is sent with each request.
 pub(crate) enum Proof<'a> {
     Token(&'a str),
     Basic(&'a str, &'a str),
 }
 
 impl Credentials {
-    /// Reads a secret: a JSON object with `token`, or with `username` and `password`, and optionally `caFile`, a PEM certificate that the
-    /// host's certificate may be signed with. Other keys are ignored: a secret may serve several purposes.
+    /// Parses a secret: a JSON object with `token`, or with `username` and `password`, and optionally `caFile`, the PEM certificate
+    /// of an authority that may have signed the host's certificate. Other keys are ignored, because a secret may serve several
+    /// purposes.
     pub fn parse(secret: &str) -> Result<Self, HostError> {
         let object = match serde_json::from_str(secret) {
             Ok(Value::Object(object)) => object,
@@ -76,7 +78,7 @@ impl Credentials {
         self.ca.as_deref().filter(|pem| !pem.is_empty())
     }
 
-    /// What no message may contain.
+    /// The texts that no message may contain.
     pub(crate) fn secrets(&self) -> Vec<String> {
         [&self.token, &self.password].into_iter().flatten().filter(|text| text.len() > 3).cloned().collect()
     }

@@ -1,42 +1,42 @@
-//! What can go wrong with a git host, as sentences that name the host and the way out.
+//! Errors of git hosts: sentences that name the host and the remedy.
 
 use crate::repository::Repository;
 use keelway_domain::time::Timestamp;
 
-/// What kind of failure it is; it decides when another try makes sense.
+/// The kind of an error, by which the caller decides when to try again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The credentials are missing, incomplete, or the host does not accept them.
+    /// The credentials are missing, incomplete, or not accepted.
     Credentials,
-    /// The credentials are accepted, but they do not allow this.
+    /// The credentials are accepted, but do not permit the operation.
     Forbidden,
-    /// The repository, or something in it, does not exist, or the credentials cannot see it.
+    /// The repository, or something in it, does not exist, or is invisible with these credentials.
     NotFound,
-    /// The branch that pull requests are to be merged into does not exist.
+    /// The branch to merge into does not exist.
     BaseMissing,
     /// No file of the base branch has the marker of this environment.
     NoMarker,
-    /// A file has the marker, and cannot be edited as a whole.
+    /// A file with the marker cannot be edited.
     Unusable,
-    /// The host wants no request before this time.
+    /// The host accepts no requests before this time.
     RateLimited {
-        /// As the host said, or one minute from now if it did not say.
+        /// The time that the host has named, or one minute from now.
         until: Timestamp,
     },
-    /// A timeout, a lost connection or an error of the host itself.
+    /// A timeout, a lost connection, or an error of the host itself.
     Transient,
-    /// The host's answer is not what its interface promises.
+    /// The answer does not follow the host's API.
     Nonsense,
-    /// The repository is larger than what is read of one.
+    /// The repository exceeds the limits for reading.
     TooLarge,
-    /// Nothing is sent to this address.
+    /// No requests are sent to this address.
     Address,
-    /// The host, or this client, refuses for another reason, which the message gives.
+    /// The host, or this client, refuses for another reason, which is in the message.
     Refused,
 }
 
 impl Kind {
-    /// The kind in one word, for a condition's reason.
+    /// The kind in one word, for the reason of a condition.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Credentials => "CredentialsRefused",
@@ -55,13 +55,13 @@ impl Kind {
     }
 }
 
-/// A failure. The message is a sentence for people; it never contains credentials.
+/// An error. The message is a sentence for people, without credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
-    /// What kind of failure.
+    #[expect(missing_docs, reason = "the name says it")]
     pub kind: Kind,
-    /// Which host, what it refused or what was wrong, and the way out.
+    /// The host, what was wrong, and the remedy.
     pub message: String,
 }
 

@@ -1,5 +1,5 @@
-//! Gitea and Forgejo: <https://docs.gitea.com/api>, version 1. Files are written by `POST /repos/{owner}/{repo}/contents`, which makes the
-//! branch and one commit for all files (Gitea 1.20, Forgejo 1.20).
+//! Gitea and Forgejo: <https://docs.gitea.com/api>, version 1. Files are written by `POST /repos/{owner}/{repo}/contents`, which
+//! makes the branch and one commit for all files (Gitea 1.20, Forgejo 1.20).
 
 use crate::archive;
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
@@ -12,7 +12,7 @@ use keelway_outgoing::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
-/// So many pages of closed pull requests are searched if the base is not known, the last changed first.
+/// How many pages of closed pull requests are searched if the base is not known. The last changed come first.
 const RECENT: usize = 10;
 
 /// A client for Gitea.
@@ -44,7 +44,7 @@ struct Side {
 }
 
 impl Pull {
-    /// `None`: it comes from a fork, or from a repository that was deleted.
+    /// `None`: the pull request comes from a fork, or from a deleted repository.
     fn request(self) -> Option<Request> {
         if self.head.repo_id != self.base.repo_id {
             return None;
@@ -54,16 +54,16 @@ impl Pull {
             (false, "open") => State::Open,
             (false, _) => State::Closed,
         };
-        // The ref is refs/pull/<number>/head when the branch is gone; the label still has the branch's name.
+        // After the deletion of the branch, the ref is refs/pull/<number>/head; the label still has the name.
         let branch = if self.head.reference.starts_with("refs/pull/") { self.head.label } else { self.head.reference };
-        // Gitea also says `false` while it checks that, for about a second after the base has changed; the next look corrects it.
+        // Gitea also answers `false` while it checks, for about a second after a change of the base. The next look corrects that.
         let mergeable = self.mergeable.filter(|_| state == State::Open);
         Some(Request { number: self.number, url: self.html_url, branch, head: self.head.sha, state, mergeable })
     }
 }
 
 impl Gitea {
-    /// A request about the repository, or about something in it.
+    /// A request about the repository or something in it.
     fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
         let what = if what.is_empty() { format!("repository {of}") } else { format!("{what} in {of}") };
         self.0.call(method, &format!("/repos/{}/{}{rest}", segment(of.owner()), segment(of.name())), &what)
@@ -113,7 +113,7 @@ impl Client for Gitea {
     }
 
     async fn find(&self, of: &Repository, branch: &str, base: Option<&str>) -> Result<Vec<Request>, HostError> {
-        // There is no filter by branch alone: one is found by its two branches.
+        // There is no filter by branch: the pull request is found by its two branches.
         let ours = |requests: Vec<Request>| requests.into_iter().filter(|request| request.branch == branch).collect();
         let Some(base) = base else {
             let open: Vec<Request> = ours(self.open_ones(of).await?);
@@ -125,7 +125,7 @@ impl Client for Gitea {
         };
         let rest = format!("{}/{}", segment(base), path(branch));
         let mut found: Vec<Request> = self.pull(of, &rest, "pull request").await?.into_iter().collect();
-        // Somebody may have given it another base, or opened another one of the branch; without its branch none is open.
+        // Somebody may have changed the base, or opened another pull request of the branch. If the branch is gone, none is open.
         if found.iter().all(|request| request.state != State::Open) && self.tip(of, branch).await?.is_some() {
             found.extend(ours(self.open_ones(of).await?));
         }
@@ -201,7 +201,7 @@ impl Client for Gitea {
         if new.packed && matches!(code, 404 | 409 | 422) && answer.says(&["sha does not match", "does not exist"]) {
             return Ok(Branched::Differs);
         }
-        // The base has moved on between reading and writing.
+        // The base has changed between reading and writing.
         if matches!(code, 409 | 422) && answer.says(&["sha does not match"]) {
             let message = format!("{}: {} has changed while {of} was read", self.host(), new.base);
             return Err(HostError::new(Kind::Transient, message));
@@ -226,7 +226,7 @@ impl Client for Gitea {
         struct Comment {
             body: String,
         }
-        // One answer has all comments: this list has no pages.
+        // All comments are in one answer.
         let (rest, what) = (format!("/issues/{number}/comments"), format!("pull request {number}"));
         let comments: Vec<Comment> = self.call(Method::GET, of, &rest, &what).send().await?.ok()?.json()?;
         if comments.iter().any(|comment| comment.body.trim() == text.trim()) {
@@ -255,7 +255,7 @@ impl Client for Gitea {
             405 if answer.says(&["merge style"]) => {
                 Ok(Merge::Refused(format!("the repository allows no merge commits ({})", answer.words())))
             }
-            // It conflicts, it is still being checked, a check or a review is missing: Gitea does not say which.
+            // A conflict, a running check, a missing check or review: Gitea does not say which.
             405 => Ok(Merge::NotYet(answer.words())),
             409 if answer.says(&["head out of date"]) => Ok(Merge::HeadMoved),
             409 if answer.says(&["push out of date"]) => Ok(Merge::NotYet(answer.words())),

@@ -1,5 +1,5 @@
-//! GitHub: <https://docs.github.com/en/rest>, version 2022-11-28. Files are written through the Git Data API; a single one, of a
-//! first attempt, through the contents API, which takes fewer requests.
+//! GitHub: <https://docs.github.com/en/rest>, version 2022-11-28. Files are written through the Git Data API; the single file of a
+//! first attempt is written through the contents API, which takes fewer requests.
 
 use crate::answer::Answer;
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
@@ -49,7 +49,7 @@ struct Object {
 }
 
 impl Pull {
-    /// `None`: it comes from a fork, or from a repository that was deleted.
+    /// `None`: the pull request comes from a fork, or from a deleted repository.
     fn request(self) -> Option<Request> {
         let (head, base) = (self.head.repo?.full_name, self.base.repo?.full_name);
         if head != base {
@@ -66,7 +66,7 @@ impl Pull {
 }
 
 impl GitHub {
-    /// A request about the repository, or about something in it.
+    /// A request about the repository or something in it.
     fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
         let what = if what.is_empty() { format!("repository {of}") } else { format!("{what} in {of}") };
         let path = format!("/repos/{}/{}{rest}", segment(of.owner()), segment(of.name()));
@@ -74,7 +74,7 @@ impl GitHub {
         call.header("accept", "application/vnd.github+json").header("x-github-api-version", "2022-11-28")
     }
 
-    /// Makes a branch whose one commit changes one file, if that file's blob is the one to be replaced.
+    /// Makes a branch whose commit changes one file, if the blob of that file is the one to be replaced.
     async fn branch_of_one(&self, of: &Repository, new: &NewBranch<'_>, file: &NewFile) -> Result<Branched, HostError> {
         #[derive(Deserialize)]
         struct Written {
@@ -97,7 +97,7 @@ impl GitHub {
         Ok(Branched::Done(answer.ok()?.json::<Written>()?.commit.sha))
     }
 
-    /// Makes a branch at a commit. `false`: there is one of this name.
+    /// Makes a branch at a commit. `false`: a branch of this name exists.
     async fn create_branch(&self, of: &Repository, name: &str, commit: &str) -> Result<bool, HostError> {
         let body = json!({"ref": format!("refs/heads/{name}"), "sha": commit});
         let answer = self.call(Method::POST, of, "/git/refs", &format!("branch {name}")).json(&body).send().await?;
@@ -107,9 +107,9 @@ impl GitHub {
         answer.accepted().map(|()| true)
     }
 
-    /// Creates a Git object, and gives its id.
+    /// Creates a Git object and returns its id.
     async fn create(&self, of: &Repository, kind: &str, body: Value) -> Result<String, HostError> {
-        // Blobs, trees and commits that nothing refers to are seen by nobody.
+        // Blobs, trees and commits without references are invisible.
         let call = self.call(Method::POST, of, &format!("/git/{kind}"), "branches").harmless();
         Ok(call.json(&body).send().await?.ok()?.json::<Object>()?.sha)
     }
@@ -206,7 +206,7 @@ impl Client for GitHub {
         content(call.send().await?)
     }
 
-    /// The contents API compares the blob of the one file that it writes.
+    /// The contents API compares the blob of the only file.
     fn compares(&self, files: &[NewFile]) -> bool {
         matches!(files, [file] if file.blob.is_some() && !file.executable)
     }
@@ -291,7 +291,7 @@ impl Client for GitHub {
                 Ok(Merge::Refused(format!("the repository allows no merge commits ({})", answer.words())))
             }
             405 if answer.says(&["conflict"]) => Ok(Merge::Refused(answer.words())),
-            // Among others: the base was modified, a check is expected, a review is missing.
+            // For example: the base was modified, a check is missing, a review is missing.
             405 => Ok(Merge::NotYet(answer.words())),
             409 => Ok(Merge::HeadMoved),
             _ => Err(answer.error()),
@@ -299,7 +299,7 @@ impl Client for GitHub {
     }
 }
 
-/// A commit's parents as GitHub and Gitea answer them.
+/// The parents of a commit in an answer of GitHub or Gitea.
 pub(crate) fn parents(answer: Answer) -> Result<Vec<String>, HostError> {
     #[derive(Deserialize)]
     struct Commit {
@@ -308,7 +308,7 @@ pub(crate) fn parents(answer: Answer) -> Result<Vec<String>, HostError> {
     Ok(answer.ok()?.json::<Commit>()?.parents.into_iter().map(|parent| parent.sha).collect())
 }
 
-/// A file as GitHub and Gitea answer it.
+/// A file in an answer of GitHub or Gitea.
 pub(crate) fn content(answer: Answer) -> Result<Option<File>, HostError> {
     #[derive(Deserialize)]
     struct Content {
@@ -322,7 +322,7 @@ pub(crate) fn content(answer: Answer) -> Result<Option<File>, HostError> {
     let found: Content = answer.json()?;
     match (found.kind.as_str(), found.content.as_deref().map(unbase64)) {
         ("file", Some(Some(content))) => Ok(Some(File { content, blob: Some(found.sha) })),
-        // A link or a submodule is never followed.
+        // Links and submodules are not followed.
         ("file", _) => Err(answer.without_content()),
         _ => Ok(None),
     }

@@ -1,5 +1,5 @@
-//! GitLab: <https://docs.gitlab.com/api/rest>, version 4. Files are written by `POST /projects/:id/repository/commits`, which makes the
-//! branch and one commit for all files.
+//! GitLab: <https://docs.gitlab.com/api/rest>, version 4. Files are written by `POST /projects/:id/repository/commits`, which makes
+//! the branch and one commit for all files.
 
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewFile, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
@@ -38,7 +38,7 @@ struct Pull {
 }
 
 impl Pull {
-    /// `None`: it comes from a fork.
+    /// `None`: the merge request comes from a fork.
     fn request(self) -> Option<Request> {
         if self.source_project_id != Some(self.target_project_id) {
             return None;
@@ -53,7 +53,7 @@ impl Pull {
             // Fast-forward merges have no commit of their own.
             "merged" => State::Merged { commit: self.merge_commit_sha.or(self.squash_commit_sha).unwrap_or_else(|| head.clone()) },
             "closed" => State::Closed,
-            // `locked`: it is being merged.
+            // `locked`: the merge is in progress.
             _ => State::Open,
         };
         let mergeable = mergeable.filter(|_| state == State::Open);
@@ -62,7 +62,7 @@ impl Pull {
 }
 
 impl GitLab {
-    /// A request about the project, or about something in it.
+    /// A request about the project or something in it.
     fn call(&self, method: Method, of: &Repository, rest: &str, what: &str) -> Call<'_> {
         let what = if what.is_empty() { format!("project {of}") } else { format!("{what} in {of}") };
         self.0.call(method, &format!("/projects/{}{rest}", segment(&of.to_string())), &what)
@@ -99,7 +99,7 @@ impl Client for GitLab {
         if access.archived {
             return Err(HostError::archived(self.host(), of));
         }
-        // Without either, the access comes from elsewhere, and the first write tells.
+        // Without either, the access comes from elsewhere, and the first write shows it.
         let levels = access.permissions.map(|all| [all.project_access, all.group_access]).into_iter().flatten().flatten();
         if levels.map(|level| level.access_level).max().is_some_and(|level| level < DEVELOPER) {
             return Err(HostError::read_only(self.host(), of, "give it the scope api and the role Developer"));
@@ -239,13 +239,13 @@ impl Client for GitLab {
                 Some(State::Merged { commit }) => Ok(Merge::Merged(commit)),
                 _ => Ok(Merge::NotYet(format!("{} has not finished merging", self.host()))),
             },
-            // The credentials were good enough to read: this is about the right to merge.
+            // Reading was permitted, so this is about the right to merge.
             401 => {
                 let message = format!("{}: the token may not merge {}: give its user the right", self.host(), request.url);
                 Err(HostError::new(Kind::Forbidden, message))
             }
             409 => Ok(Merge::HeadMoved),
-            // A pipeline, an approval or a check is missing; or merging failed, and the next look at it tells of a conflict.
+            // A pipeline, an approval or a check is missing; or the merge failed, and the next look reports a conflict.
             405 | 406 | 422 => Ok(Merge::NotYet(answer.words())),
             _ => Err(answer.error()),
         }

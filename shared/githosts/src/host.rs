@@ -1,4 +1,4 @@
-//! A git host of any form.
+//! A git host with any of the four APIs.
 
 use crate::bitbucket::Bitbucket;
 use crate::client::{Client, Look, Merge, Request};
@@ -13,8 +13,8 @@ use crate::repository::{Api, Form, Repository};
 use crate::settle::{self, Closed};
 use keelway_outgoing::Guard;
 
-/// A git host with credentials. It keeps its connections, so one is used for many operations. Each request has 5 seconds to connect and 15
-/// in all. Errors are [`HostError`]s: their kind says when another try makes sense, their message is for people.
+/// A git host with credentials. It keeps its connections, so use one for many operations. Each request has 5 seconds to connect and
+/// 15 in total. The kind of a [`HostError`] says when another try makes sense; its message is for people.
 #[derive(Debug)]
 pub struct Host(Forms);
 
@@ -26,7 +26,7 @@ enum Forms {
     Bitbucket(Bitbucket),
 }
 
-/// The operations are written once, for every client.
+/// Calls an operation with the client of this host, because operations are written once for all clients.
 macro_rules! with {
     ($host:expr, $client:ident => $operation:expr) => {
         match &$host.0 {
@@ -39,8 +39,8 @@ macro_rules! with {
 }
 
 impl Host {
-    /// Makes no request. Fails with [`Kind::Credentials`](crate::Kind) if the secret does not have what this form of host takes, and with
-    /// [`Kind::Address`](crate::Kind) if the guard lets no request there.
+    /// Makes no request. Fails with [`Kind::Credentials`](crate::Kind) if the secret lacks what this form of host needs, and with
+    /// [`Kind::Address`](crate::Kind) if the guard permits no requests to the address.
     pub fn new(api: &Api, credentials: &Credentials, guard: &Guard) -> Result<Self, HostError> {
         let http = Http::new(api, credentials, guard)?;
         Ok(Self(match api.form() {
@@ -60,27 +60,27 @@ impl Host {
         }
     }
 
-    /// The same with requests that are repeated as often as this says.
+    /// The host with another number of repetitions.
     #[must_use]
     pub fn patient(mut self, patience: Patience) -> Self {
         self.http().be_patient(patience);
         self
     }
 
-    /// The same with messages that name this host, as a manifest does, instead of its API's.
+    /// The host with another name in messages: that of the manifest, not that of the API.
     #[must_use]
     pub fn called(mut self, host: &str) -> Self {
         self.http().be_called(host);
         self
     }
 
-    /// Opens the pull request, unless there is one of its branch. Credentials that may not write leave nothing behind, and the
-    /// branch begins at the newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and
-    /// [`Kind::BaseMissing`](crate::Kind), which only a change of the repository or the pipeline ends.
+    /// Opens the pull request, unless its branch has one. Credentials without write access leave no trace. The branch starts at the
+    /// newest commit of the base. Fails with [`Kind::NoMarker`](crate::Kind) and [`Kind::BaseMissing`](crate::Kind), which only a
+    /// change of the repository or the pipeline can mend.
     pub async fn propose(&self, change: &Change) -> Result<Proposed, HostError> {
         let (mut tried, mut read) = (0, None);
         loop {
-            // What was begun may have left something.
+            // The try before may have left something.
             let first = change.first && tried == 0;
             let done = with!(self, client => propose::propose(client, change, first, &mut read).await);
             if !self.goes_on(done.as_ref().err(), &mut tried).await {
@@ -89,8 +89,8 @@ impl Host {
         }
     }
 
-    /// Closes the pull request of a branch with a comment, which it gets once, and deletes the branch. `number` saves a search if it is
-    /// known. A merged one is told and left alone.
+    /// Closes the pull request of a branch with one comment, and deletes the branch. A known `number` saves a search. A merged pull
+    /// request is reported and left alone.
     pub async fn close(&self, of: &Repository, branch: &str, number: Option<u64>, comment: &str) -> Result<Closed, HostError> {
         let mut tried = 0;
         loop {
@@ -101,7 +101,7 @@ impl Host {
         }
     }
 
-    /// Whether an operation whose request or answer was lost is made once more: it finds what is there by now.
+    /// Whether to repeat an operation whose request or answer was lost: it finds what exists by now.
     async fn goes_on(&self, error: Option<&HostError>, tried: &mut u32) -> bool {
         *tried += 1;
         let patience = with!(self, client => client.0.patience());
@@ -112,20 +112,20 @@ impl Host {
         true
     }
 
-    /// The pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES) and that have changed since the look that gave the
-    /// mark, in whatever state. Usually one request, however many are open: the list has the last changed ones first. GitHub and
-    /// GitLab answer to the same list that nothing has changed, which does not count against GitHub's rate limit. Without a mark,
-    /// it is read until those with the wanted numbers were seen. Bitbucket Server lists the open ones ([`Look::every`]).
+    /// The pull requests whose branch begins with [`BRANCHES`](crate::BRANCHES) and that have changed since the look that returned
+    /// the mark, in any state. Usually one request, however many are open, because the list has the last changed first. GitHub and
+    /// GitLab answer that nothing has changed, which does not count against GitHub's rate limit. Without a mark, the list is read
+    /// until the wanted numbers were seen. Bitbucket Server lists the open ones ([`Look::every`]).
     pub async fn list(&self, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
         with!(self, client => settle::list(client, of, wanted, mark).await)
     }
 
-    /// One pull request; `None`: there is none of this number in the repository itself.
+    /// One pull request. `None`: the number does not exist in the repository itself.
     pub async fn get(&self, of: &Repository, number: u64) -> Result<Option<Request>, HostError> {
         with!(self, client => client.get(of, number).await)
     }
 
-    /// Merges a pull request, which was read just now, if its newest commit is `head`. The host is told that, too.
+    /// Merges a pull request that was read just now, if its newest commit is `head`. The host checks this, too.
     pub async fn merge(&self, of: &Repository, request: &Request, head: &str) -> Result<Merge, HostError> {
         with!(self, client => settle::merge(client, of, request, head).await)
     }

@@ -1,4 +1,4 @@
-//! Requests to one host: credentials, timeouts, limits, pages, and what its refusals mean.
+//! Requests to one host: credentials, timeouts, limits, pages, and the meaning of refusals.
 
 use crate::answer::Answer;
 use crate::client::{Look, Request};
@@ -17,22 +17,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const CONNECT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(25);
 const REDIRECTS: usize = 5;
-/// How often a request that came to nothing is made, if another one does no harm.
+/// How often a failed request is repeated, if repetition is harmless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// At most so many times, the first one included.
+    /// The most tries, the first one included.
     pub tries: u32,
-    /// The first pause before it is made again, half as long or longer at random; the pauses double.
+    /// The pause before the first repetition. Each pause is shortened by up to half at random, and they double.
     pub pause: Duration,
 }
 
 impl Patience {
-    /// Once.
+    /// No repetition.
     pub const NONE: Self = Self { tries: 1, pause: Duration::ZERO };
-    /// What a host that is busy, or a connection that breaks, takes.
+    /// Enough for a busy host or a broken connection.
     pub const USUAL: Self = Self { tries: 4, pause: Duration::from_millis(400) };
 
-    /// Lets the pause before this repetition go by; 1 is the first one.
+    /// Waits before this repetition; 1 is the first.
     pub(crate) async fn wait(self, repetition: u32) {
         let pause = self.pause * (1 << repetition.clamp(1, 6).saturating_sub(1));
         let part = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_micros() % 1000;
@@ -40,30 +40,30 @@ impl Patience {
     }
 }
 
-/// The most that an answer may have, in bytes; an archive may have more.
+/// The largest answer in bytes. Archives may be larger.
 const ANSWER: usize = 16 << 20;
-/// The most that all pages of one list may have together, in bytes.
+/// The largest size of all pages of one list together, in bytes.
 const LIST: usize = 2 * ANSWER;
-/// At most so many pages of one list are read.
+/// The most pages of one list.
 pub(crate) const PAGES: usize = 100;
-/// At most so many pages of what has changed are read in one look.
+/// The most pages of changes in one look.
 const RECENT: usize = 20;
-/// So far a look reads beyond the newest change of the one before: a change may become visible later than one that is newer.
+/// How far a look reads beyond the newest change of the last look: a change may become visible after a newer one.
 const OVERLAP: Span = Span::minutes(2);
 
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// One segment of a path: a `/` in it is encoded.
+/// Encodes one segment of a path, including `/`.
 pub(crate) fn segment(text: &str) -> String {
     utf8_percent_encode(text, UNRESERVED).to_string()
 }
 
-/// Several segments of a path, such as a file's path or a branch.
+/// Encodes several segments of a path, such as the path of a file, or a branch.
 pub(crate) fn path(text: &str) -> String {
     text.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
-/// A connection to one host.
+/// The client of one host.
 #[derive(Debug)]
 pub(crate) struct Http {
     patience: Patience,
@@ -71,7 +71,7 @@ pub(crate) struct Http {
     base: String,
     host: String,
     authorization: HeaderValue,
-    /// What no message may contain.
+    /// The texts that no message may contain.
     secrets: Secrets,
 }
 
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// A text of the host without them.
+    /// A text of the host without secrets.
     pub(crate) fn without(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
@@ -124,7 +124,7 @@ impl Http {
         })
     }
 
-    /// The host's name, for messages.
+    /// The name of the host, for messages.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -142,12 +142,12 @@ impl Http {
         self.secrets.clone()
     }
 
-    /// The base of the API, without a slash at its end.
+    /// The base of the API, without a trailing slash.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// A request to a path below the base, about something that messages name.
+    /// A request to a path below the base. `what`: the object of the request, for messages.
     pub(crate) fn call(&self, method: Method, path: &str, what: &str) -> Call<'_> {
         self.call_at(method, &format!("{}{path}", self.base), what)
     }
@@ -159,7 +159,7 @@ impl Http {
         Call { http: self, request, what: what.to_owned(), harmless }
     }
 
-    /// Reads a list page by page: as long as the host says, in its `Link` header, that there is a next page.
+    /// Reads a list page by page, as long as the `Link` header names another page.
     pub(crate) async fn pages<'h, T: DeserializeOwned>(&'h self, call: impl Fn(String) -> Call<'h>) -> Result<Vec<T>, HostError> {
         let (mut items, mut left) = (vec![], LIST);
         for page in 1..=PAGES {
@@ -175,9 +175,9 @@ impl Http {
         Err(HostError::new(Kind::TooLarge, message))
     }
 
-    /// Reads a list whose last changed items come first, as far as a look needs it: until all that is wanted was seen, or until
-    /// what follows has not changed since the look that gave the mark. `about` says an item's number and the time of its last
-    /// change.
+    /// Reads a list that has the last changed items first, as far as a look needs it: until all wanted items were seen, or until
+    /// the items have not changed since the look that returned the mark. `about` returns the number of an item and the time of its
+    /// last change.
     pub(crate) async fn recent<'h, T: DeserializeOwned>(
         &'h self,
         call: impl Fn(String) -> Call<'h>,
@@ -196,7 +196,7 @@ impl Http {
             }
             let answer = request.send_up_to(left.min(ANSWER)).await?;
             left -= answer.body.len();
-            // Whatever changes comes to the first page.
+            // Every change appears on the first page.
             if answer.status == StatusCode::NOT_MODIFIED && page == 1 && tag.is_some() {
                 return Ok(Recent { items: None, mark: mark.map(str::to_owned) });
             }
@@ -204,7 +204,7 @@ impl Http {
             let read = answer.json::<Vec<T>>()?;
             let time = |item: Option<&T>| item.and_then(|item| about(item).1);
             if page == 1 {
-                // Without a time, each look reads everything that is wanted.
+                // Without a time, every look reads everything that is wanted.
                 let newest = time(read.first()).or(since);
                 seen = newest.map(|newest| Recent::<T>::write(newest, answer.header("etag")));
             }
@@ -215,11 +215,11 @@ impl Http {
                 return Ok(Recent { items: Some(items), mark: seen });
             }
         }
-        // More has changed than is read: the next look reads from the same place on.
+        // There are more changes than one look reads: the next look starts at the same place.
         Ok(Recent { items: Some(items), mark: mark.map(str::to_owned) })
     }
 
-    /// Reads the first pages of a list, and leaves the others.
+    /// Reads only the first pages of a list.
     pub(crate) async fn first<'h, T: DeserializeOwned>(
         &'h self,
         call: impl Fn(String) -> Call<'h>,
@@ -239,11 +239,11 @@ impl Http {
     }
 }
 
-/// What was read of a list whose last changed items come first.
+/// The part of a list that was read, with the last changed items first.
 pub(crate) struct Recent<T> {
     /// `None`: nothing has changed.
     items: Option<Vec<T>>,
-    /// The newest change that was seen, and the first page's tag.
+    /// The newest change that was seen, and the tag of the first page.
     mark: Option<String>,
 }
 
@@ -258,19 +258,19 @@ impl<T> Recent<T> {
         tag.map_or_else(|| newest.0.to_string(), |tag| format!("{} {tag}", newest.0))
     }
 
-    /// A list of pull requests, without those that are not of the repository itself.
+    /// The list as pull requests, without those of other repositories.
     pub(crate) fn look(self, request: impl Fn(T) -> Option<Request>) -> Look {
         let requests = self.items.map(|pulls| pulls.into_iter().filter_map(request).collect());
         Look { requests, mark: self.mark, every: false }
     }
 }
 
-/// A request that is being prepared.
+/// A request under construction.
 pub(crate) struct Call<'h> {
     http: &'h Http,
     request: keelway_outgoing::Call<'h>,
     what: String,
-    /// Made twice, it has no further effect.
+    /// Whether a repetition has no further effect.
     harmless: bool,
 }
 
@@ -279,37 +279,37 @@ impl Call<'_> {
         self.request = self.request.query(pairs);
         self
     }
-    /// A value that no header can have is left out.
+    /// Adds a header, unless its value is invalid.
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.request = self.request.header(HeaderName::from_static(name), value);
         }
         self
     }
-    /// A value is JSON whatever is in it.
+    /// Adds a JSON body. Every value can be serialised.
     pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
         let body = serde_json::to_vec(body).unwrap_or_default();
         self.request = self.request.header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body);
         self
     }
-    /// Fields of a form, as `multipart/form-data`.
+    /// Adds the fields of a form as `multipart/form-data`.
     pub(crate) fn form(mut self, fields: &[(&str, &str)]) -> Self {
         let (kind, body) = crate::multipart::encode(fields);
         self.request = self.request.body(body);
         self.header("content-type", &kind)
     }
 
-    /// Made twice, it has no further effect that anybody sees.
+    /// Declares that a repetition has no further effect that anybody sees.
     pub(crate) fn harmless(self) -> Self {
         Self { harmless: true, ..self }
     }
 
-    /// Sends it. An answer of any status is an answer; [`Answer::ok`] turns refusals into errors.
+    /// Sends the request. Every status is an answer; [`Answer::ok`] turns refusals into errors.
     pub(crate) async fn send(self) -> Result<Answer, HostError> {
         self.send_up_to(ANSWER).await
     }
 
-    /// Sends it, and reads at most so many bytes.
+    /// Sends the request, and reads at most this many bytes.
     pub(crate) async fn send_up_to(self, limit: usize) -> Result<Answer, HostError> {
         let Self { http, request, what, harmless } = self;
         let tries = if harmless { http.patience.tries } else { 1 };
@@ -331,7 +331,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether the same request may be answered otherwise a moment later.
+/// Whether the same request may succeed a moment later.
 fn passes(reply: &Result<keelway_outgoing::Reply, HostError>) -> bool {
     match reply {
         Ok(reply) => matches!(reply.status.as_u16(), 408 | 425 | 500..) && !reply.headers.contains_key("retry-after"),
@@ -339,7 +339,7 @@ fn passes(reply: &Result<keelway_outgoing::Reply, HostError>) -> bool {
     }
 }
 
-/// A request without an answer.
+/// The error of a request without an answer.
 fn lost(host: &str, failure: &Failure) -> HostError {
     let (kind, message) = match failure {
         Failure::Address(_) | Failure::Url(_) => (Kind::Address, format!("{host} is not asked: {failure}")),

@@ -1,7 +1,8 @@
 //! Pull requests for promotions, on GitHub (and Enterprise), Gitea and Forgejo, GitLab and Bitbucket Server.
 //!
-//! There is no clone and no git binary. A repository is read by its archive, files are written by the host's commit API. [`Host`] has the
-//! operations; each may be repeated after any failure, because it first looks for what is there. The branch is a pull request's identity.
+//! There is no clone and no git binary. Repositories are read as archives, and files are written through the host's commit API.
+//! [`Host`] has the operations; each may be repeated after any failure, because it first looks for what exists. The branch
+//! identifies a pull request.
 
 mod answer;
 mod archive;
@@ -42,7 +43,7 @@ fn base64(bytes: impl AsRef<[u8]>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Hosts break long base64 into lines.
+/// Hosts wrap long base64.
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text.split_ascii_whitespace().collect::<String>()).ok()
 }

@@ -1,6 +1,6 @@
-//! The marker edit: scalars beside a comment `# {"$promotion": "<namespace>:<pipeline>:<environment>"}` become the version, and every other
-//! byte stays. The comment stands on the line on which the scalar ends, or alone on the line directly above the key or the item's dash, in
-//! the same column. The format is the one of Weave's pipeline controller, whose markers follow kyaml's setters.
+//! Edits marked values: scalars beside a comment `# {"$promotion": "<namespace>:<pipeline>:<environment>"}` become the version, and
+//! every other byte stays. The comment is on the line on which the scalar ends, or alone on the line directly above the key or the
+//! item's dash, in the same column. The format is that of Weave's pipeline controller, whose markers follow kyaml's setters.
 
 use crate::scalar;
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle};
@@ -10,53 +10,53 @@ use std::ops::Range;
 /// A file without this text has no marker.
 pub(crate) const SIGN: &str = "\"$promotion\"";
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
-    /// The file's text with the new values; `None`: every marked value is the version already, or there is none.
+    /// The new text. `None`: every marked value is the version already, or there is none.
     pub text: Option<String>,
-    /// How many values are marked for this environment.
+    /// The number of values that are marked for this environment.
     pub marked: usize,
-    /// Why something with a marker was left as it is, a sentence each.
+    /// Why marked text was left unchanged, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// A scalar that can be marked: the value of a key, or an item.
+/// A scalar that can be marked: the value of a key, or an item of a list.
 struct Scalar {
     at: Range<usize>,
     value: String,
     style: ScalarStyle,
     in_flow: bool,
-    /// Where its key or its item begins, if that is the first thing on its line and the value is on that line.
+    /// The position of its key or item, if that comes first on its line and the value is on the same line.
     head: Option<usize>,
 }
 
-/// A file's events, as far as they matter, in order.
+/// The relevant parser events of a file, in order.
 #[derive(Default)]
 struct File {
-    /// Where each line begins.
+    /// The position of each line.
     starts: Vec<usize>,
     scalars: Vec<Scalar>,
     comments: Vec<Range<usize>>,
-    /// All of it without positions and values.
+    /// The events without positions and values.
     shape: Vec<String>,
-    /// Every scalar's place and value.
+    /// The position and value of every scalar.
     values: Vec<(usize, String)>,
 }
 
 impl File {
-    /// The line of a place, from 0.
+    /// The line of a position, from 0.
     fn line(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at) - 1
     }
 
-    /// The place itself, if only spaces are before it on its line.
+    /// The position itself, if only spaces precede it on its line.
     fn first_on_line(&self, text: &str, at: usize) -> Option<usize> {
         let start = self.starts[self.line(at)];
         text[start..at].trim_start_matches('\u{feff}').chars().all(|c| c == ' ').then_some(at)
     }
 
-    /// Where the dash of an item is, if that is the first thing on its line.
+    /// The position of an item's dash, if that comes first on its line.
     fn dash(&self, text: &str, at: usize) -> Option<usize> {
         let start = self.starts[self.line(at)];
         let spaces = text[start..at].chars().take_while(|c| *c == ' ').count();
@@ -64,7 +64,7 @@ impl File {
     }
 }
 
-/// Makes every scalar that is marked with `marker` the version.
+/// Replaces every scalar that is marked with `marker` by the version.
 pub fn edit(text: &str, marker: &str, version: &str) -> Edit {
     let mut edit = Edit::default();
     if !text.contains(SIGN) || !text.contains(marker) {
@@ -78,7 +78,7 @@ pub fn edit(text: &str, marker: &str, version: &str) -> Edit {
         }
     };
     let marks: Vec<Mark<'_>> = file.comments.iter().filter_map(|comment| Mark::read(text, &file, comment)).collect();
-    // A marker on the value's own line is nearer than one above it.
+    // A marker on the line of the value takes precedence over one above it.
     let taken: BTreeMap<usize, usize> = marks.iter().filter_map(Mark::beside).collect();
     let mut places: BTreeMap<usize, &Scalar> = BTreeMap::new();
     for Mark { at, name, scalar, above } in &marks {
@@ -119,12 +119,12 @@ pub fn edit(text: &str, marker: &str, version: &str) -> Edit {
     edit
 }
 
-/// A comment that is a marker.
+/// A marker.
 struct Mark<'f> {
     at: usize,
     name: String,
     scalar: Option<&'f Scalar>,
-    /// It stands above the scalar, not beside it.
+    /// Whether it is above the scalar, not beside it.
     above: bool,
 }
 
@@ -150,7 +150,7 @@ fn below<'f>(file: &'f File, comment: &Range<usize>, column: usize) -> Option<&'
     file.scalars.get(first).filter(|scalar| scalar.head == Some(next + column))
 }
 
-/// The scalar that ends on the comment's line, with nothing but space between; in a flow collection, a comma.
+/// The scalar that ends on the line of the comment, with only spaces between; in a flow collection, a comma, too.
 fn last<'f>(text: &str, file: &'f File, start: usize, comment: usize) -> Option<&'f Scalar> {
     let end = file.scalars.partition_point(|scalar| scalar.at.end <= comment);
     let last = file.scalars[..end].last().filter(|scalar| scalar.at.end > start)?;
@@ -165,14 +165,14 @@ fn name(comment: &str) -> Option<String> {
     Some(object.get("$promotion")?.as_str()?.to_owned())
 }
 
-/// Whether the new text is the old one but for these scalars. The parser is the judge, not the edit.
+/// Whether the new text differs from the old one in these scalars only, according to the parser.
 fn as_wanted(old: &File, places: &BTreeMap<usize, &Scalar>, new: &str, version: &str) -> bool {
     let Ok(new) = read(new) else { return false };
     let expected = old.values.iter().map(|(at, value)| if places.contains_key(at) { version } else { value.as_str() });
     old.shape == new.shape && expected.eq(new.values.iter().map(|(_, value)| value.as_str()))
 }
 
-/// Where in a collection the next node stands.
+/// The place of the next node in a collection.
 enum Within {
     Key { in_flow: bool },
     Value { in_flow: bool, key: Option<usize> },
@@ -243,7 +243,7 @@ fn flow(within: &[Within], style: StructureStyle) -> bool {
     style == StructureStyle::Flow || within.last().is_some_and(Within::in_flow)
 }
 
-/// A node is complete: after a key comes its value, after a value the next key.
+/// After a complete node: a key is followed by its value, a value by the next key.
 fn advance(within: &mut [Within], key: Option<usize>) {
     if let Some(last) = within.last_mut() {
         *last = match *last {

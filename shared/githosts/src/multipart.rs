@@ -1,10 +1,10 @@
-//! `multipart/form-data`, for the one interface that takes a file this way (RFC 7578).
+//! Encodes `multipart/form-data` (RFC 7578), which one of the four APIs needs for files.
 
 use sha2::{Digest, Sha256};
 
-/// The content type and the body for text fields.
+/// The content type and the body for these fields.
 pub(crate) fn encode(fields: &[(&str, &str)]) -> (String, Vec<u8>) {
-    // A boundary that follows from the content does not occur in it, short of a broken hash.
+    // The boundary is a hash of the content, so it does not occur in the content.
     let mut hash = Sha256::new();
     fields.iter().for_each(|(name, value)| {
         hash.update(name.as_bytes());

@@ -1,4 +1,4 @@
-//! Opening a pull request that makes the marked values a version.
+//! Opens a pull request that sets the marked values to a version.
 
 use crate::archive;
 use crate::client::{Branched, Client, File, NewBranch, NewFile, NewRequest, Request, State};
@@ -6,51 +6,51 @@ use crate::error::{HostError, Kind};
 use crate::marker;
 use crate::repository::Repository;
 
-/// Branches of promotions begin with this, and no other branch is ever written or deleted.
+/// The prefix of the branches of promotions. No other branch is ever written or deleted.
 pub const BRANCHES: &str = "promotion/";
 /// The most files that one promotion changes.
 const FILES: usize = 100;
-/// The longest title that every host takes, in characters.
+/// The longest title that every host accepts, in characters.
 const TITLE: usize = 255;
-/// The most notes that a message repeats.
+/// The most notes in a message.
 const NOTES: usize = 5;
 
-/// A pull request that shall be there.
+/// A pull request to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where.
+    #[expect(missing_docs, reason = "the name says it")]
     pub repository: Repository,
-    /// The branch that it is to be merged into.
+    /// The branch to merge into.
     pub base: String,
-    /// Its branch: the identity by which it is found again. Begins with [`BRANCHES`].
+    /// The branch of the pull request, by which it is found again. Begins with [`BRANCHES`].
     pub head: String,
-    /// `<namespace>:<pipeline>:<environment>`: values with this marker change.
+    /// `<namespace>:<pipeline>:<environment>`: the marker of the values that change.
     pub marker: String,
-    /// The version that they become.
+    /// The new value.
     pub version: String,
-    /// The pull request's title; shortened to 255 characters.
+    /// The title, which is cut at 255 characters.
     pub title: String,
-    /// The pull request's text.
+    /// The description.
     pub body: String,
-    /// The commit's message.
+    /// The message of the commit.
     pub message: String,
-    /// Nobody can have begun it before: nothing of it is looked for, and where the host refuses something because it is there, it
-    /// is found then.
+    /// Whether no earlier attempt can have begun it. Then nothing is searched for at first; if the host refuses something because
+    /// it exists, the search follows.
     pub first: bool,
 }
 
-/// What is there now.
+/// The result of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proposed {
     /// The pull request was opened.
     Opened(Request),
-    /// There was one with this branch, in whatever state.
+    /// The branch had a pull request, in some state.
     Found(Request),
     /// Every marked value of the base branch is the version already. There is no branch.
     Nothing,
 }
 
-/// The one that counts: open before merged before closed, then the newest.
+/// The pull request that counts: open before merged before closed, then the newest.
 pub(crate) fn best(requests: Vec<Request>) -> Option<Request> {
     let rank = |request: &Request| match request.state {
         State::Open => 2,
@@ -60,7 +60,7 @@ pub(crate) fn best(requests: Vec<Request>) -> Option<Request> {
     requests.into_iter().max_by_key(|request| (rank(request), request.number))
 }
 
-/// Refuses branches that are not of promotions.
+/// Refuses branches that do not belong to promotions.
 pub(crate) fn check_branch(branch: &str) -> Result<(), HostError> {
     let rest = branch.strip_prefix(BRANCHES).unwrap_or_default();
     // Stricter than git: https://git-scm.com/docs/git-check-ref-format
@@ -79,17 +79,17 @@ pub(crate) fn check_branch(branch: &str) -> Result<(), HostError> {
     Ok(())
 }
 
-/// What an attempt has read: it is not read again when a later request of the attempt comes to nothing.
+/// What an attempt has read, which is not read again if a later request of the attempt fails.
 #[derive(Debug)]
 pub(crate) struct Read {
     base: String,
     files: Vec<NewFile>,
-    /// The files are known from the archive only.
+    /// Whether the files come from the archive only.
     packed: bool,
 }
 
-/// Opens the pull request, unless there is one. May be called again after any failure: what is there already is found and used.
-/// `first`: nobody can have begun it before. `read` is what was read before the failure.
+/// Opens the pull request, unless it exists. May be repeated after any failure: what exists already is found and used. `first`: no
+/// earlier attempt can have begun it. `read`: what was read before the failure.
 pub(crate) async fn propose<C: Client>(
     client: &C,
     change: &Change,
@@ -100,7 +100,7 @@ pub(crate) async fn propose<C: Client>(
     if first {
         match at_once(client, change, read).await {
             Ok(Some(request)) => return Ok(Proposed::Opened(request)),
-            // Something is in the way, or the credentials are not good enough: it is looked for, and said why.
+            // Something exists already, or the credentials do not suffice: search for it, and report it.
             Ok(None) => *read = None,
             Err(error) if matches!(error.kind, Kind::Refused | Kind::Forbidden | Kind::NotFound | Kind::Credentials) => {
                 *read = None
@@ -111,8 +111,8 @@ pub(crate) async fn propose<C: Client>(
     looking_first(client, change, read).await
 }
 
-/// Opens a pull request that is not there, with as few requests as possible: what could be in the way is not looked for, because
-/// the host refuses what it is in the way of. `None`: something is, or there is nothing to change.
+/// Opens a pull request that does not exist, with as few requests as possible: instead of a search, the host's refusal shows what
+/// exists. `None`: something exists, or there is nothing to change.
 async fn at_once<C: Client>(client: &C, change: &Change, read: &mut Option<Read>) -> Result<Option<Request>, HostError> {
     let of = &change.repository;
     let Some(base) = client.tip(of, &change.base).await? else { return Ok(None) };
@@ -131,7 +131,7 @@ async fn at_once<C: Client>(client: &C, change: &Change, read: &mut Option<Read>
     open(client, change).await.map(Some)
 }
 
-/// The same for what may have been begun. The credentials are checked before anything is read for a first time.
+/// Opens a pull request that may have been begun. The credentials are checked before the first read.
 async fn looking_first<C: Client>(client: &C, change: &Change, read: &mut Option<Read>) -> Result<Proposed, HostError> {
     let of = &change.repository;
     let found = async || Ok::<_, HostError>(best(client.find(of, &change.head, Some(&change.base)).await?));
@@ -147,14 +147,14 @@ async fn looking_first<C: Client>(client: &C, change: &Change, read: &mut Option
         let tip = client.tip(of, &change.head).await?;
         if known.files.is_empty() {
             if tip.is_some() {
-                // An earlier attempt stopped after the branch, and its change came about in another way.
+                // An earlier attempt stopped after it made the branch, and the values were changed in another way.
                 client.delete_branch(of, &change.head).await?;
             }
             return Ok(Proposed::Nothing);
         }
         let new = new_branch(change, known);
         let made = match tip {
-            // This attempt has made it, and its commit came to nothing.
+            // This attempt has made the branch, and its commit failed.
             Some(tip) if known.packed && tip == known.base => {
                 matches!(client.branch(of, NewBranch { begun: true, ..new }).await?, Branched::Done(_))
             }
@@ -165,11 +165,11 @@ async fn looking_first<C: Client>(client: &C, change: &Change, read: &mut Option
             break;
         }
         if known.packed {
-            // What an archive has may not replace anything that the host does not compare.
+            // The content of an archive must not replace anything that the host does not compare.
             *read = None;
             continue;
         }
-        // Somebody else may be at it: a pull request that they have opened meanwhile must not lose its branch.
+        // Another worker may have opened a pull request meanwhile, whose branch must not be deleted.
         if let Some(request) = found().await? {
             return Ok(Proposed::Found(request));
         }
@@ -178,13 +178,13 @@ async fn looking_first<C: Client>(client: &C, change: &Change, read: &mut Option
     }
     match open(client, change).await {
         Ok(request) => Ok(Proposed::Opened(request)),
-        // Perhaps because there is one, opened meanwhile or by a request whose answer was lost.
+        // A pull request may exist, opened meanwhile or by a request whose answer was lost.
         Err(error) if error.kind == Kind::Refused => found().await?.map(Proposed::Found).ok_or(error),
         Err(error) => Err(error),
     }
 }
 
-/// Reads the base and the files, and checks the credentials before.
+/// Checks the credentials, then reads the base and the files.
 async fn read_all<C: Client>(client: &C, change: &Change) -> Result<Read, HostError> {
     let of = &change.repository;
     client.access(of).await?;
@@ -223,12 +223,12 @@ fn shortened(title: &str) -> String {
     title.chars().take(TITLE - 1).chain(['…']).collect()
 }
 
-/// Where the marked files are read.
+/// The source of the marked files.
 struct Source<'a> {
     of: &'a Repository,
     /// The commit.
     base: &'a str,
-    /// In the archive, as far as it was kept.
+    /// Whether the content comes from the archive, as far as it was kept.
     packed: bool,
 }
 
@@ -242,7 +242,7 @@ impl Source<'_> {
     }
 }
 
-/// The files of a commit that have the marker.
+/// The files of a commit that contain the marker.
 async fn candidates<C: Client>(client: &C, change: &Change, base: &str) -> Result<archive::Candidates, HostError> {
     let packed = client.archive(&change.repository, base).await?;
     let found = archive::candidates(client.host(), &packed.bytes, packed.folder, &change.marker)?;
@@ -254,7 +254,7 @@ async fn candidates<C: Client>(client: &C, change: &Change, base: &str) -> Resul
     Ok(found)
 }
 
-/// The files that change, as they shall be.
+/// The changed files with their new content.
 async fn edited<C: Client>(
     client: &C,
     change: &Change,
@@ -270,7 +270,7 @@ async fn edited<C: Client>(
             let (host, path) = (client.host(), &candidate.path);
             HostError::new(Kind::Nonsense, format!("{host}: {path} in {of} is not what the archive of the same commit has"))
         };
-        // A part of the marked files is never promoted alone.
+        // The marked files are only ever promoted together.
         let file = read.ok_or_else(other)?;
         let text = String::from_utf8(file.content).ok().filter(|text| text.len() as u64 <= archive::FILE);
         let Some(text) = text else {
@@ -282,7 +282,7 @@ async fn edited<C: Client>(
         }
         let edit = marker::edit(&text, &change.marker, &change.version);
         marked += edit.marked;
-        // The marker may also be the beginning of another environment's.
+        // The marker may also be the prefix of another environment's marker.
         let own = text.contains(&format!("\"{}\"", change.marker));
         let into = if own { &mut unusable } else { &mut notes };
         into.extend(edit.notes.into_iter().map(|note| format!("{}: {note}", candidate.path)));
@@ -311,7 +311,7 @@ async fn edited<C: Client>(
     Ok(files)
 }
 
-/// A part of the marked values is never promoted alone.
+/// The error about marked values that cannot be edited. Marked values are only ever promoted together.
 fn unedited(host: &str, change: &Change, unusable: &[String]) -> HostError {
     let (of, marker) = (&change.repository, &change.marker);
     let named = unusable.iter().take(NOTES).map(String::as_str).collect::<Vec<_>>().join("; ");
@@ -323,10 +323,10 @@ fn unedited(host: &str, change: &Change, unusable: &[String]) -> HostError {
     HostError::new(Kind::Unusable, message)
 }
 
-/// Whether a branch of an earlier attempt is what a new one would be: our commits on the base as it is now, and our files.
+/// Whether the branch of an earlier attempt equals a new one: its commits start at the present base, and have the same files.
 async fn is_as_wanted<C: Client>(client: &C, of: &Repository, tip: &str, new: &NewBranch<'_>) -> Result<bool, HostError> {
     let mut commit = tip.to_owned();
-    // As many commits as Bitbucket Server makes; the other forms make one.
+    // Bitbucket Server makes one commit for each file; the other hosts make one.
     let mut left = new.files.len();
     while commit != new.base_commit {
         if left == 0 {

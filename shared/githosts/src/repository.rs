@@ -1,4 +1,4 @@
-//! Which host, which repository, and where the host's API is.
+//! Hosts, repositories, and the addresses of the hosts' APIs.
 
 use keelway_domain::border::{Resource, ResourceKind};
 use keelway_outgoing::Url;
@@ -6,24 +6,24 @@ use keelway_outgoing::Url;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which interface a host has.
+/// The kind of API that a host has.
+#[expect(missing_docs, reason = "the names of the variants say what they are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// GitHub and GitHub Enterprise.
+    /// Includes GitHub Enterprise.
     GitHub,
-    /// Gitea and Forgejo.
+    /// Includes Forgejo.
     Gitea,
-    /// GitLab.
     GitLab,
-    /// Bitbucket Server and Data Center.
+    /// Includes Bitbucket Data Center.
     BitbucketServer,
 }
 
 impl Form {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Form; 4] = [Self::GitHub, Self::Gitea, Self::GitLab, Self::BitbucketServer];
 
-    /// As a pipeline's `type` says it.
+    /// The name in the `type` of a pipeline.
     pub fn name(self) -> &'static str {
         match self {
             Self::GitHub => "github",
@@ -40,36 +40,36 @@ impl fmt::Display for Form {
     }
 }
 
-/// Why a type of host, a repository's URL or the base of an API is refused.
+/// Why a type of host, the URL of a repository, or the base of an API is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// No type.
+    /// The type is missing.
     #[error("the type of the git host is empty: write github, gitea, gitlab or bitbucket-server")]
     NoForm,
-    /// Another type.
+    /// The type is unknown.
     #[error("the type {0:?} of git host is not supported: write github, gitea, gitlab or bitbucket-server")]
     UnknownForm(String),
-    /// No URL.
+    /// The URL is missing.
     #[error("the URL is empty: write https://<host>/<owner>/<repository>")]
     Empty,
-    /// Not a URL.
+    /// The text is not a URL.
     #[error("{0:?} is not a URL: write https://<host>/<owner>/<repository>")]
     NotAUrl(String),
-    /// Not https.
+    /// The scheme is not https.
     #[error("{0:?} is refused: only https is supported (http on a loopback address only)")]
     NotHttps(String),
-    /// A user, password, query or fragment, which do not belong here. The URL is not repeated: it may contain a password.
+    /// The URL has a user, password, query or fragment. The message does not repeat it, because it may contain a password.
     #[error("the URL has a user, a password, a query or a fragment: remove it; credentials belong into the secret")]
     Extras,
     /// The path does not name a repository.
     #[error("{url:?} does not name a repository: write {expected}")]
     NoRepository {
-        /// The URL.
+        /// The invalid URL.
         url: String,
-        /// How the path should be.
+        /// The expected form of the path.
         expected: &'static str,
     },
-    /// The base of Bitbucket's API has another end.
+    /// The base of Bitbucket's API has another ending.
     #[error("{0:?} is not the base of a Bitbucket Server API: write https://<host>/rest/api/1.0 (or latest)")]
     NotRestApi(String),
 }
@@ -84,22 +84,22 @@ impl FromStr for Form {
     }
 }
 
-/// A repository, as its URL in a pipeline names it.
+/// A repository, by its URL in a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Repository {
     form: Form,
     url: String,
     origin: String,
     host: String,
-    /// What is before the repository's own path if the host is not at the root of its domain, without a slash at its end.
+    /// The path before the repository's own path, if the host is not at the root of its domain; without a trailing slash.
     prefix: String,
-    /// The owner, group and subgroups, or project.
+    /// The owner, or the group with its subgroups, or the project.
     owner: String,
     name: String,
 }
 
 impl Repository {
-    /// Reads `https://<host>/<owner>/<repository>`, with or without `.git`: for GitLab with subgroups, for Bitbucket Server
+    /// Parses `https://<host>/<owner>/<repository>`, with or without `.git`: for GitLab with subgroups, for Bitbucket Server
     /// `/scm/<project>/<repository>` or `/projects/<project>/repos/<repository>`.
     pub fn parse(form: Form, text: &str) -> Result<Self, AddressError> {
         let url = checked(text)?;
@@ -122,32 +122,32 @@ impl Repository {
         Ok(Self { form, url: text.trim_end_matches('/').to_owned(), origin, host, prefix, owner, name })
     }
 
-    /// The host's form.
+    /// The kind of the host's API.
     pub fn form(&self) -> Form {
         self.form
     }
-    /// The URL as given, without a slash at its end.
+    /// The URL as given, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.url
     }
-    /// The host's name, with its port if that is not the usual one.
+    /// The name of the host, with its port if that is not the default.
     pub fn host(&self) -> &str {
         &self.host
     }
-    /// The owner, group with its subgroups, or project.
+    /// The owner, or the group with its subgroups, or the project.
     pub fn owner(&self) -> &str {
         &self.owner
     }
-    /// The repository's name.
+    /// The name of the repository.
     pub fn name(&self) -> &str {
         &self.name
     }
-    /// As a policy lists it: `https://<host>/<owner>/<repository>`, whatever else the URL has. A path before the owner is left out, because
-    /// the API of a registered host does not see it.
+    /// The repository as policies list it: `https://<host>/<owner>/<repository>`. A path before the owner is left out, because the
+    /// API of a registered host does not see it.
     pub fn resource(&self) -> Resource {
         Resource::named(ResourceKind::Repositories, format!("{}/{}/{}", self.origin, self.owner, self.name))
     }
-    /// Whether two URLs name the same repository, as far as one can see: hosts answer with URLs of their own.
+    /// Whether two URLs name the same repository, as far as their texts show: hosts answer with URLs of their own.
     pub fn same(&self, other: &Repository) -> bool {
         self.form == other.form
             && self.host == other.host
@@ -157,13 +157,13 @@ impl Repository {
 }
 
 impl fmt::Display for Repository {
-    /// `owner/name`
+    /// `owner/name`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.owner, self.name)
     }
 }
 
-/// What is before the repository, its owner, its name.
+/// The prefix, owner and name in the segments of a path.
 fn split(form: Form, segments: &[String]) -> Option<(String, String, String)> {
     let (last, before) = segments.split_last()?;
     let name = last.strip_suffix(".git").unwrap_or(last).to_owned();
@@ -191,18 +191,18 @@ fn split(form: Form, segments: &[String]) -> Option<(String, String, String)> {
     (!name.is_empty() && !owner.is_empty()).then_some((prefix, owner, name))
 }
 
-/// Where a host's API is.
+/// The address of a host's API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Api {
     pub(crate) form: Form,
-    /// Without a slash at its end.
+    /// The base, without a trailing slash.
     pub(crate) base: String,
 }
 
 impl Api {
-    /// Derived from a repository's URL: `https://api.github.com`, `https://<host>/api/v3` for GitHub Enterprise,
-    /// `https://api.<name>.ghe.com` for GitHub with data residency, `/api/v1` for Gitea, `/api/v4` for GitLab and `/rest/api/1.0` for
-    /// Bitbucket Server.
+    /// Derives the address from a repository's URL: `https://api.github.com`, `https://<host>/api/v3` for GitHub Enterprise,
+    /// `https://api.<name>.ghe.com` for GitHub with data residency, `/api/v1` for Gitea, `/api/v4` for GitLab and `/rest/api/1.0`
+    /// for Bitbucket Server.
     pub fn of(repository: &Repository) -> Self {
         let Repository { form, origin, host, prefix, .. } = repository;
         let base = match form {
@@ -216,7 +216,7 @@ impl Api {
         Self { form: *form, base }
     }
 
-    /// As a registered host gives it.
+    /// The address in a registered host.
     pub fn at(form: Form, base: &str) -> Result<Self, AddressError> {
         let url = checked(base)?;
         let base = url.as_str().trim_end_matches('/').to_owned();
@@ -227,17 +227,17 @@ impl Api {
         Ok(Self { form, base })
     }
 
-    /// The host's form.
+    /// The kind of the host's API.
     pub fn form(&self) -> Form {
         self.form
     }
-    /// The base, without a slash at its end.
+    /// The base, without a trailing slash.
     pub fn base(&self) -> &str {
         &self.base
     }
 }
 
-/// A URL that requests may be sent to.
+/// A URL to which requests may be sent.
 fn checked(text: &str) -> Result<Url, AddressError> {
     if text.trim().is_empty() {
         return Err(AddressError::Empty);
@@ -255,12 +255,12 @@ fn checked(text: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// What does not even parse may still contain a password before an `@`.
+/// A text that is not a URL, without a password that may precede an `@`.
 fn unsaid(text: &str) -> String {
     text.rsplit_once('@').map_or(text.to_owned(), |(_, rest)| format!("…@{rest}"))
 }
 
-/// `https`, or `http` on a loopback address: what is reached is the guard's business.
+/// `https`, or `http` on a loopback address. The guard decides which addresses are reached.
 fn permitted(url: &Url) -> bool {
     url.scheme() == "https" || url.scheme() == "http" && is_loopback(url)
 }

@@ -1,9 +1,9 @@
-//! How a text is written as a YAML scalar on one line.
+//! Writes a text as a YAML scalar on one line.
 
 use granit_parser::ScalarStyle;
 
-/// Writes a text in the style that was there. A plain scalar stays plain if every YAML parser, of version 1.1 or 1.2, reads it back as this
-/// text and as a string; otherwise it is quoted.
+/// Writes a text in the present style. A plain scalar stays plain if every YAML parser, of version 1.1 or 1.2, parses it to the
+/// same string; otherwise it is quoted.
 pub(crate) fn write(text: &str, style: ScalarStyle, in_flow: bool) -> String {
     let printable = text.chars().all(is_printable);
     match style {
@@ -32,7 +32,7 @@ fn double(text: &str) -> String {
     out + "\""
 }
 
-/// Neither a control character, nor a line break or a byte order mark.
+/// Whether a character is neither a control character, nor a line break or a byte order mark.
 fn is_printable(c: char) -> bool {
     !(c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'))
 }
@@ -47,7 +47,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
         && !is_other_type(text)
 }
 
-/// What some parser takes for null, a truth value, a number or a time.
+/// Whether some parser takes the text for null, a boolean, a number or a time.
 fn is_other_type(text: &str) -> bool {
     const WORDS: [&str; 12] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", ".inf", ".nan", "+.inf"];
     WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) || is_number(text) || is_time(text)
@@ -67,7 +67,7 @@ fn is_number(text: &str) -> bool {
     digits.parse::<f64>().is_ok() || radix(["0x", "0X"], 16) || radix(["0o", "0O"], 8) || radix(["0b", "0B"], 2) || sixtieths()
 }
 
-/// A date, or a date and a time.
+/// Whether the text is a date, or a date with a time.
 fn is_time(text: &str) -> bool {
     let end = text.find(['T', 't', ' ']).unwrap_or(text.len());
     let parts: Vec<&str> = text[..end].split('-').collect();

@@ -1,22 +1,22 @@
-//! Closing, looking at and merging pull requests.
+//! Closes, reads and merges pull requests.
 
 use crate::client::{Client, Look, Merge, Request, State};
 use crate::error::{HostError, Kind};
 use crate::propose::{BRANCHES, check_branch};
 use crate::repository::Repository;
 
-/// What was there to close.
+/// The result of closing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closed {
-    /// It is closed.
+    /// The pull request is closed.
     Closed,
-    /// It was merged, with this commit. Nothing was changed.
+    /// It was merged by this commit. Nothing was changed.
     Merged(String),
-    /// There is none.
+    /// There is no pull request.
     Absent,
 }
 
-/// Closes the pull requests of a branch with a comment, and deletes the branch. May be called again: it comments once.
+/// Closes the pull requests of a branch with a comment, and deletes the branch. May be repeated: it comments once.
 pub(crate) async fn close<C: Client>(
     client: &C,
     of: &Repository,
@@ -48,7 +48,7 @@ pub(crate) async fn close<C: Client>(
 async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, comment: &str) -> Result<State, HostError> {
     if !comment.trim().is_empty() {
         match client.comment_once(of, request.number, comment).await {
-            // Closing matters more than saying why; without the scope for comments, it would never happen.
+            // Closing is more important than the comment: credentials without the scope for comments must still close.
             Err(error) if error.kind == Kind::Forbidden => {
                 tracing::warn!(request = request.url, %error, "closed without a comment")
             }
@@ -58,7 +58,7 @@ async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, co
     match client.close(of, request.number).await {
         Err(error) if error.kind != Kind::Refused => Err(error),
         done => {
-            // Somebody may have merged it in this moment; what the host says now counts.
+            // Somebody may have merged it at this moment: the present state counts.
             let now = client.get(of, request.number).await?.map_or(State::Closed, |request| request.state);
             match (now, done) {
                 (State::Open, Err(error)) => Err(error),
@@ -72,7 +72,7 @@ async fn close_one<C: Client>(client: &C, of: &Repository, request: &Request, co
     }
 }
 
-/// What has changed about pull requests of promotions.
+/// The changes of the pull requests of promotions.
 pub(crate) async fn list<C: Client>(client: &C, of: &Repository, wanted: &[u64], mark: Option<&str>) -> Result<Look, HostError> {
     let mut look = client.list(of, wanted, mark).await?;
     if let Some(requests) = &mut look.requests {
@@ -81,7 +81,7 @@ pub(crate) async fn list<C: Client>(client: &C, of: &Repository, wanted: &[u64],
     Ok(look)
 }
 
-/// Merges a pull request, as it was just read, if its newest commit is still this one.
+/// Merges a pull request that was read just now, if its newest commit is still this one.
 pub(crate) async fn merge<C: Client>(client: &C, of: &Repository, request: &Request, head: &str) -> Result<Merge, HostError> {
     match &request.state {
         State::Merged { commit } => return Ok(Merge::Merged(commit.clone())),

@@ -1,4 +1,4 @@
-//! A host in memory for the operations' own tests: it can lose any request, or any answer, and others may act between two requests.
+//! A git host in memory for tests of the operations: it can lose any request or answer, and others may act between two requests.
 
 use crate::client::{Archive, Branched, Client, File, Look, Merge, NewBranch, NewRequest, Request, State};
 use crate::error::{HostError, Kind};
@@ -14,12 +14,12 @@ pub(crate) struct Commit {
     pub(crate) files: Files,
 }
 
-/// What goes wrong with one request.
+/// A fault of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It never arrives.
+    /// The request is lost.
     Request,
-    /// It has its effect, and nobody learns of it.
+    /// The answer is lost after the effect.
     Answer,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct World {
     pub(crate) commits: BTreeMap<String, Commit>,
     pub(crate) requests: Vec<Request>,
     pub(crate) comments: Vec<(u64, String)>,
-    /// Every write, in order.
+    /// All writes, in order.
     pub(crate) writes: Vec<String>,
     pub(crate) calls: usize,
-    /// At which call what goes wrong.
+    /// The fault, and the number of the call that it strikes.
     pub(crate) fault: Option<(usize, Fault)>,
-    /// At which call somebody merges a pull request.
+    /// The number of the call before which somebody merges a pull request.
     pub(crate) merge: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl World {
         id
     }
 
-    /// Somebody else's commit on the base.
+    /// Another person's commit on the base.
     pub(crate) fn push(&mut self, path: &str, content: &str) {
         let tip = self.branches.get("main").cloned();
         let mut files = tip.as_ref().map(|tip| self.commits[tip].files.clone()).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Client for Twin {
             Ok(file.map(|text| File { content: text.clone().into_bytes(), blob: None }))
         })
     }
-    /// Branch and commit in two steps, as the slowest host does it.
+    /// Makes branch and commit in two steps, like the slowest host.
     async fn branch(&self, _: &Repository, new: NewBranch<'_>) -> Result<Branched, HostError> {
         let exists = self.call("create branch", |world| {
             let exists = world.branches.contains_key(new.name) && !new.replace;

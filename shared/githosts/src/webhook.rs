@@ -1,4 +1,4 @@
-//! Webhooks of hosts. One only says where to look: what it claims about a pull request is never taken over.
+//! Webhooks of git hosts. A webhook only tells where to look: what it claims about a pull request is not used.
 
 use crate::repository::{Form, Repository};
 use hmac::{Hmac, KeyInit, Mac};
@@ -6,25 +6,26 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// What a webhook is about.
+/// The subject of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookAbout {
-    /// The repository, by the URL that people see.
+    /// The repository, by its URL for people.
     pub repository: Repository,
-    /// The pull request's number.
+    /// The number of the pull request.
     pub number: u64,
 }
 
-/// The signature is missing, or it is not of this secret and this body.
+/// The error of a signature that is missing, or does not match secret and body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the webhook is not signed with the secret")]
 pub struct BadSignature;
 
-/// The headers with what proves who sends a webhook, of GitHub, Gitea, Bitbucket Server and GitLab.
+/// The headers with the signatures of GitHub, Gitea, Bitbucket Server and GitLab.
 pub const SIGNATURES: [&str; 4] = ["x-hub-signature-256", "x-gitea-signature", "x-hub-signature", "x-gitlab-token"];
 
-/// Checks a webhook's signature, and says what it is about; `None`: nothing about a pull request. `headers` are pairs of name and value, in
-/// any case. An empty secret accepts nothing. GitHub, Gitea and Bitbucket Server sign the body with HMAC-SHA256; GitLab sends the secret.
+/// Checks the signature of a webhook, and returns its subject. `None`: it is not about a pull request. `headers`: names (in any
+/// case) and values. An empty secret accepts nothing. GitHub, Gitea and Bitbucket Server sign the body with HMAC-SHA256; GitLab
+/// sends the secret.
 pub fn webhook(form: Form, headers: &[(&str, &str)], body: &[u8], secret: &str) -> Result<Option<WebhookAbout>, BadSignature> {
     let header = |wanted: &str| headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
     if secret.is_empty() {
@@ -32,7 +33,7 @@ pub fn webhook(form: Form, headers: &[(&str, &str)], body: &[u8], secret: &str) 
     }
     let good = match form {
         Form::GitHub => header("x-hub-signature-256").is_some_and(|text| is_signed(text.strip_prefix("sha256="), body, secret)),
-        // Forgejo sends its own header as well; this one has both.
+        // Forgejo also sends a header of its own; both hosts send this one.
         Form::Gitea => header("x-gitea-signature").is_some_and(|text| is_signed(Some(text), body, secret)),
         Form::BitbucketServer => {
             header("x-hub-signature").is_some_and(|text| is_signed(text.strip_prefix("sha256="), body, secret))
@@ -77,11 +78,11 @@ fn about(form: Form, body: &Value) -> Option<WebhookAbout> {
             (link.trim_end_matches("/browse").to_owned(), body.pointer("/pullRequest/id")?)
         }
     };
-    // Not every event with a number is about a pull request: GitHub has issues, too.
+    // Other events have numbers, too: GitHub has those of issues.
     if matches!(form, Form::GitHub | Form::Gitea) && body.get("pull_request").is_none() {
         return None;
     }
-    // Behind a proxy, a host may take itself for one without TLS.
+    // A host behind a proxy may not know that it is reached with TLS.
     let url = url.strip_prefix("http://").map_or(url.clone(), |rest| format!("https://{rest}"));
     Some(WebhookAbout { repository: Repository::parse(form, &url).ok()?, number: number.as_u64()? })
 }

@@ -1,4 +1,4 @@
-//! The ports as configured, and what a message used of them.
+//! The configured ports, and the log line about a message with its cost.
 
 use crate::batch::{HELD, NotDone, Record};
 use crate::config::{Config, TableConfig};
@@ -8,7 +8,7 @@ use keelway_aws::{Aws, Names, QueueName};
 use std::future::Future;
 use std::time::Instant;
 
-/// The ports this function was configured with.
+/// The ports of a function, by its configuration.
 pub async fn connect(config: &Config) -> Aws {
     let names = Names {
         table: config.table.clone(),
@@ -26,7 +26,7 @@ pub async fn connect(config: &Config) -> Aws {
     Aws::connect(names).await
 }
 
-/// Only the table, for a function that only stores: the other ports have no name, and AWS refuses requests to them.
+/// The table alone, for a function that only stores. The other ports have no names, and AWS refuses requests to them.
 pub async fn connect_table(config: &TableConfig) -> Aws {
     Aws::connect(Names { table: config.table.clone(), ..Names::default() }).await
 }
@@ -41,8 +41,8 @@ pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDo
     }
 }
 
-/// Has the queue hide messages for as long as a function that lives is [held](crate::batch::held) to. If that fails, the queue's
-/// visibility timeout applies, or what was said before.
+/// Hides messages for as long as a function [holds](crate::batch::held) them. If that fails, the last timeout applies: that of the
+/// queue, or the one that was set before.
 pub async fn hide(aws: &Aws, engine: &str, receipts: &[String]) {
     let seconds = i32::try_from(HELD.as_secs()).unwrap_or(i32::MAX);
     if let Err(error) = aws.hide_for(engine, receipts, seconds).await {
@@ -50,8 +50,8 @@ pub async fn hide(aws: &Aws, engine: &str, receipts: &[String]) {
     }
 }
 
-/// Does the work and logs one line about it: its kind, outcome, duration and AWS requests. The line is also logged when the work
-/// panics or is dropped.
+/// Does the work and logs one line about it: kind, outcome, duration and AWS requests. The line is also logged if the work panics
+/// or is dropped.
 pub async fn accounted<T, E: std::fmt::Display>(
     about: &About,
     outcome: impl Fn(&T) -> String,

@@ -1,5 +1,7 @@
-//! Batches from a queue. Every message has an outcome of its own: only failed messages are delivered again, and a panic or a slow
-//! message does not affect the others.
+//! Batches of messages. Every message has its own outcome: only failed messages are delivered again, and a panic or a slow message
+//! does not affect the others.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsMessage};
 use keelway_domain::ids::hash64;
@@ -10,37 +12,36 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// How many groups of messages are handled at the same time. They wait for the network, not for the processor.
+/// How many groups of messages are handled concurrently. They wait for the network, not for the processor.
 const AT_ONCE: usize = 10;
-/// The time reserved at the end of an invocation for returning the batch's answer.
+/// The time at the end of an invocation that is reserved for the answer.
 const TO_ANSWER: Duration = Duration::from_secs(1);
-/// A batch gets at least this time, even if its deadline seems to have passed: clocks differ.
+/// The shortest time for a batch, even if its deadline seems to have passed: clocks differ.
 const AT_LEAST: Duration = Duration::from_secs(2);
-/// A failed message is delivered again after at most this many seconds: soon at first, and over a total time long enough that an
-/// outage of a few minutes makes few dead letters.
+/// The longest delay before a failed message is delivered again. The first delays are short; all of them together are long enough
+/// that an outage of a few minutes makes few dead letters.
 const MOST_SECONDS: u64 = 300;
-/// A message that met other writers is delivered again after at most this many seconds.
+/// The longest delay after contention with other writers.
 const CONTENDED_SECONDS: u64 = 3;
 
-/// One message as the queue delivers it.
+/// A message as the queue delivers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Its id in the queue.
+    /// The id in the queue.
     pub id: String,
-    /// The handle of this receipt.
+    /// The receipt handle of this delivery.
     pub receipt: String,
-    /// Its body.
     pub body: String,
-    /// When it was first put into a queue; a dead-letter queue keeps it.
+    /// When the message was first sent. A dead-letter queue keeps this time.
     pub sent: Timestamp,
-    /// How often it was delivered, this time included.
+    /// The number of deliveries, this one included.
     pub receives: u32,
-    /// The queue's name.
+    /// The name of the queue.
     pub queue: String,
-    /// Why a service put it into a dead-letter queue, if one says so.
+    /// Why a service moved the message to a dead-letter queue, if it says so.
     pub error: Option<String>,
-    /// The ARN of the queue it was meant for, if it is in a dead-letter queue: SQS says from where it moved a message there, rules
-    /// and schedules what they could not reach.
+    /// For messages in a dead-letter queue: the ARN of the queue that the message was sent to. SQS names the queue from which it
+    /// moved a message; rules and schedules name the target that they could not reach.
     pub target: Option<String>,
 }
 
@@ -67,9 +68,9 @@ impl From<SqsMessage> for Record {
 }
 
 impl Record {
-    /// After how many seconds a message that was not done should be delivered again: never the same for all that failed together. After
-    /// a failure, soon at first, later and more scattered each time: 1 to 300. After contention, always soon: nothing is out of order,
-    /// and the others will be done.
+    /// The delay in seconds before the message is delivered again, scattered so that messages which failed together are not
+    /// repeated together. After a failure: 1 to 300, longer with each delivery. After contention: always short, because nothing is
+    /// broken, and the other writers will finish.
     pub fn comes_back_in(&self, why: &NotDone) -> i32 {
         let most = match why {
             NotDone::Contended(_) => CONTENDED_SECONDS,
@@ -80,14 +81,13 @@ impl Record {
     }
 }
 
-/// A message and how to handle it.
+/// A message, and how to handle it.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
-    /// The message.
     pub record: Record,
     /// Messages with the same value are handled one after the other, in the order of the batch.
     pub together: Option<String>,
-    /// What it says, read.
+    /// The parsed content.
     pub work: T,
 }
 
@@ -97,7 +97,7 @@ pub enum NotDone {
     /// The handler returned an error.
     #[error("{0}")]
     Failed(String),
-    /// Other writers kept changing what the message is about.
+    /// Other writers kept changing the subject of the message.
     #[error("{0}")]
     Contended(String),
     /// The handler panicked.
@@ -108,15 +108,16 @@ pub enum NotDone {
     OutOfTime,
 }
 
-/// When a batch must be done for its answer to arrive, from the function's deadline in milliseconds since 1970.
+/// When a batch must be complete so that its answer arrives. `deadline_millis`: the deadline of the function, in milliseconds
+/// since 1970.
 pub fn until(deadline_millis: u64) -> Instant {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let left = Duration::from_millis(deadline_millis).saturating_sub(now).saturating_sub(TO_ANSWER);
     Instant::now() + left.max(AT_LEAST)
 }
 
-/// Handles every message of a batch and returns which must be delivered again, and why. Nothing starts after `until`, and work that
-/// is not done by then is dropped, as in a crash.
+/// Handles every message of a batch, and returns those that must be delivered again, with the reason. Nothing starts after `until`;
+/// work that is not complete by then is dropped, as in a crash.
 pub async fn run<T, F, W>(jobs: Vec<Job<T>>, until: Instant, handle: F) -> Vec<(Record, NotDone)>
 where
     T: Send + 'static,
@@ -130,7 +131,7 @@ where
         running.spawn(one_after_the_other(group, until, handle.clone()));
     }
     while let Some(finished) = running.join_next().await {
-        // A group's own task has nothing that could panic: its messages' handlers are tasks of their own.
+        // The task of a group cannot panic: the handlers of its messages are tasks of their own.
         not_done.extend(finished.into_iter().flatten());
         if let Some(group) = waiting.next() {
             running.spawn(one_after_the_other(group, until, handle.clone()));
@@ -139,15 +140,15 @@ where
     not_done
 }
 
-/// For so long a queue hides the messages of a function that may run for minutes, counted from when it was last heard of.
+/// How long the queue hides the messages of a long-running function after its last sign of life.
 pub const HELD: Duration = Duration::from_secs(45);
-/// It is heard of so often.
+/// The interval of these signs.
 const HEARD: Duration = Duration::from_secs(15);
 
-/// Works, and hides the messages of the work for [`HELD`] again and again: its queue's visibility timeout must be longer than the
-/// function may run, and when the function dies after a second, nobody would see them for all that time.
+/// Does the work, and hides its messages for [`HELD`] again and again. The alternative is a visibility timeout longer than the
+/// longest run, during which nobody would see the messages of a function that died after a second.
 pub async fn held<R, H: Future<Output = ()>>(work: impl Future<Output = R>, hide: impl Fn() -> H) -> R {
-    // The work first: it begins before anybody waits for the queue.
+    // The work comes first: it begins before anything waits for the queue.
     tokio::select! {
         biased;
         done = work => done,
@@ -178,7 +179,7 @@ where
     not_done
 }
 
-/// Runs one handler as a task of its own, so that its panic does not affect the others.
+/// Runs a handler as a task of its own, so that a panic does not affect the others.
 async fn fenced(until: Instant, work: impl Future<Output = Result<(), NotDone>> + Send + 'static) -> Result<(), NotDone> {
     if Instant::now() >= until {
         return Err(NotDone::OutOfTime);
@@ -194,7 +195,7 @@ async fn fenced(until: Instant, work: impl Future<Output = Result<(), NotDone>> 
     }
 }
 
-/// Jobs grouped by what they belong to, in the order of each group's first job; a job that belongs to nothing is alone.
+/// Groups jobs by their `together`, in the order of each group's first job. A job without one is alone.
 fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
     let mut groups: Vec<Vec<Job<T>>> = Vec::new();
     for job in jobs {
@@ -207,7 +208,7 @@ fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
     groups
 }
 
-/// The answer that makes the queue keep these messages. Logs why, and which of them the queue will not deliver again.
+/// The answer that makes the queue keep these messages. Logs the reasons, and which messages the queue will not deliver again.
 pub fn answer(not_done: &[(Record, NotDone)], max_receives: u32) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
     for (record, why) in not_done {
@@ -249,7 +250,7 @@ mod tests {
         names.iter().map(job).collect()
     }
 
-    /// On a paused clock: once all that can be done by then is done.
+    /// With a paused clock: when everything that can be done by then is done.
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(3)
     }

@@ -1,5 +1,5 @@
-//! A function's configuration, from environment variables. The template sets all of them, and accepts only parameters that this
-//! module understands: `tests/template.rs` compares the two.
+//! The configuration of a function, from environment variables. The template sets all of them, and accepts only parameters that
+//! this module can parse: `tests/template.rs` compares the two.
 
 use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
 
-/// The engines' queues. Every function can send to each of them.
+/// The engines with a queue. Every function can send to each of them.
 pub const ENGINES: [&str; 7] = [
     sequences::NAME,
     promotions::NAME,
@@ -27,7 +27,7 @@ pub struct Config {
     pub table: String,
     /// `KEELWAY_BUS`
     pub bus: String,
-    /// URL and ARN of each engine's queue: `KEELWAY_SEQUENCES_QUEUE_URL`, `KEELWAY_SEQUENCES_QUEUE_ARN`, and so on.
+    /// The URL and ARN of each engine's queue: `KEELWAY_SEQUENCES_QUEUE_URL`, `KEELWAY_SEQUENCES_QUEUE_ARN`, and so on.
     pub queues: BTreeMap<String, (String, String)>,
     /// `KEELWAY_SCHEDULER_GROUP`
     pub scheduler_group: String,
@@ -35,65 +35,65 @@ pub struct Config {
     pub scheduler_role_arn: String,
     /// `KEELWAY_SCHEDULER_DLQ_ARN`, optional
     pub scheduler_dead_letters_arn: Option<String>,
-    /// `KEELWAY_SECRETS` (keelway): what the names of secrets begin with.
+    /// `KEELWAY_SECRETS` (keelway): the prefix of the names of secrets.
     pub secrets: String,
     /// `KEELWAY_START_DEADLINE` (10m), `KEELWAY_TASK_TIMEOUT` (24h; 0 = never), `KEELWAY_RETENTION_DAYS` (90),
     /// `KEELWAY_MAX_EVENT_BYTES` (245760), `KEELWAY_MAX_EXECUTIONS` (1000)
     pub limits: Limits,
     /// `KEELWAY_MAX_RECEIVES` (10): how often the queue delivers a message before it becomes a dead letter.
     pub max_receives: u32,
-    /// `KEELWAY_TOKEN_SHA256`, optional: the SHA-256 of each accepted API token in hexadecimal, with commas between. Only the API
+    /// `KEELWAY_TOKEN_SHA256`, optional: the SHA-256 of each accepted API token in hexadecimal, separated by commas. Only the API
     /// needs it.
     pub token_sha256: Option<String>,
-    /// `KEELWAY_OIDC_ISSUERS`, `KEELWAY_OIDC_AUDIENCE` (keelway), `KEELWAY_OIDC_GRANTS`: the identity providers whose tokens the API takes. None
-    /// without an issuer.
+    /// `KEELWAY_OIDC_ISSUERS`, `KEELWAY_OIDC_AUDIENCE` (keelway), `KEELWAY_OIDC_GRANTS`: the identity providers whose tokens the
+    /// API accepts. `None` without an issuer.
     pub identities: Option<Identities>,
-    /// `KEELWAY_TOKEN_REQUESTS` (6000; 0 = any number): requests a minute with the same token.
+    /// `KEELWAY_TOKEN_REQUESTS` (6000; 0 = no limit): the most requests a minute with the same token.
     pub token_requests: u32,
-    /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = any number): requests a minute from the same address.
+    /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = no limit): the most requests a minute from the same address.
     pub address_requests: u32,
-    /// `KEELWAY_METRICS` (false): whether the functions on queues report what they handle.
+    /// `KEELWAY_METRICS` (false): whether the functions on queues report metrics about their messages.
     pub metrics: bool,
-    /// `KEELWAY_ALLOWED_HOSTS`, optional: hosts and networks that requests may reach although they are not public, with commas between. Only
-    /// the functions that make requests need it.
+    /// `KEELWAY_ALLOWED_HOSTS`, optional: hosts and networks that requests may reach although they are not public, separated by
+    /// commas. Only the functions that make requests need it.
     pub allowed_hosts: String,
     /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: more of them, for webhooks and notifications only.
     webhook_hosts: String,
-    /// `KEELWAY_LOOPBACK` (false): whether git hosts, clusters and identity providers may be on this machine, without TLS. Only the local cloud
-    /// sets it.
+    /// `KEELWAY_LOOPBACK` (false): whether git hosts, clusters and identity providers may be on this machine, without TLS. Only the
+    /// local cloud sets it.
     pub loopback: bool,
-    /// `KEELWAY_LOG` (info): error, warn, info, debug or trace, of Keelway's own messages.
+    /// `KEELWAY_LOG` (info): the level of Keelway's own log: error, warn, info, debug or trace.
     pub log: Level,
 }
 
-/// The environment of the function on the dead-letter queue. It reads nothing else: when a wrong setting prevents the other
+/// The configuration of the function on the dead-letter queue, which reads nothing else: if a wrong setting prevents the other
 /// functions from starting, this one must still store what they cannot handle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableConfig {
     /// `KEELWAY_TABLE`
     pub table: String,
-    /// `KEELWAY_LOG`; info if it is not understood.
+    /// `KEELWAY_LOG`; info if it is invalid.
     pub log: Level,
 }
 
-/// Why a function cannot start: every variable that is missing or not understood, with an example.
+/// The error of a function that cannot start: every missing or invalid variable, with an example.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.join("; "))]
 pub struct ConfigError {
-    /// One sentence each.
+    /// The problems, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl Config {
-    /// From the process's environment.
+    /// Reads the environment of the process.
     ///
     /// # Errors
-    /// As [`Config::read`].
+    /// Like [`Config::read`].
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::read(environment)
     }
 
-    /// The hosts that webhooks and notifications may reach although they are not public, with commas between.
+    /// The hosts that webhooks and notifications may reach although they are not public, separated by commas.
     pub fn webhook_hosts(&self) -> String {
         format!("{},{}", self.allowed_hosts, self.webhook_hosts)
     }
@@ -108,14 +108,14 @@ impl Config {
         webhooks::Limits { retention: self.limits.retention, max_event_bytes: self.limits.max_event_bytes }
     }
 
-    /// The settings of the deployments engine. The queue's ARN tells account and region.
+    /// The settings of the deployments engine. Account and region come from the ARN of its queue.
     pub fn deployments(&self) -> deployments::Limits {
         let arn = self.queues.get(deployments::NAME).map(|(_, arn)| arn.as_str()).unwrap_or_default();
         let part = |n: usize| arn.split(':').nth(n).unwrap_or_default().to_owned();
         deployments::Limits { retention: self.limits.retention, account: part(4), region: part(3) }
     }
 
-    /// From any source of variables. An empty variable counts as absent, because templates set empty ones.
+    /// Reads variables from any source. An empty variable counts as absent, because templates set empty ones.
     ///
     /// # Errors
     /// Every missing or invalid variable.
@@ -153,18 +153,18 @@ impl Config {
 }
 
 impl TableConfig {
-    /// From the process's environment.
+    /// Reads the environment of the process.
     ///
     /// # Errors
-    /// As [`TableConfig::read`].
+    /// Like [`TableConfig::read`].
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::read(environment)
     }
 
-    /// From any source of variables.
+    /// Reads variables from any source.
     ///
     /// # Errors
-    /// When there is no table.
+    /// The name of the table is missing.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let log = Env::new(&variable).level("KEELWAY_LOG", Level::INFO);
         let mut env = Env::new(&variable);
@@ -192,7 +192,7 @@ impl<'a> Env<'a> {
     fn optional(&self, name: &str) -> Option<String> {
         (self.variable)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
-    /// URL and ARN of an engine's queue.
+    /// The URL and ARN of an engine's queue.
     fn queue(&mut self, engine: &str) -> (String, String) {
         let name = |what: &str| format!("KEELWAY_{}_QUEUE_{what}", engine.to_ascii_uppercase());
         let url = self.required(&name("URL"), &format!("https://sqs.eu-central-1.amazonaws.com/123456789012/keelway-{engine}"));
@@ -205,7 +205,7 @@ impl<'a> Env<'a> {
             String::new()
         })
     }
-    /// The value, or the default and a problem when the value is set but not understood.
+    /// The parsed value. If it is invalid, the default, and a problem is noted.
     fn parsed<T>(&mut self, name: &str, default: T, example: &str, parse: impl Fn(&str) -> Option<T>) -> T {
         let Some(given) = self.optional(name) else { return default };
         parse(&given).unwrap_or_else(|| {
@@ -216,7 +216,7 @@ impl<'a> Env<'a> {
     fn span(&mut self, name: &str, default: Span, example: &str, least: Span) -> Span {
         self.parsed(name, default, example, |given| Span::parse(given).ok().filter(|span| *span >= least))
     }
-    /// A `Number` of the template may also be written `7.5` or `1e3`; a fraction is cut off.
+    /// Parses a `Number` of the template, which may also be written `7.5` or `1e3`. A fraction is cut off.
     fn number(&mut self, name: &str, default: u32, (least, most): (u32, u32)) -> u32 {
         let example = format!("{default}, a number from {least} to {most}");
         let range = f64::from(least)..=f64::from(most);
@@ -235,7 +235,7 @@ impl<'a> Env<'a> {
             None
         })
     }
-    /// Never repeats its input, which might be the token itself.
+    /// Parses hashes. Errors never repeat the text, which might be the token itself.
     fn hashes(&mut self, name: &str) -> Option<String> {
         let given = self.optional(name)?.to_ascii_lowercase();
         let is_hash = |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! From a queue's message to a delivery: a pure function, so that functions and tests read messages alike.
+//! Parses a queue's message into a delivery. A pure function, which functions and tests share.
 
 use keelway_domain::time::Timestamp;
 use keelway_engine::protocol::{Body, Delivery};
@@ -6,24 +6,24 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The member that distinguishes our own messages from the bus's events in the queue.
+/// The member that distinguishes the engines' own messages from events of the bus.
 const OWN: &str = "keelway";
-/// How much of an unusable input is kept, in bytes.
+/// How much of an invalid input is stored, in bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// One of our own messages that this version does not understand: perhaps a newer version sent it while both are deployed. It must
-/// be delivered again, and become a dead letter if no version ever understands it.
+/// The error of an own message that this version does not know: a newer version may have sent it during an update. It must be
+/// delivered again, and become a dead letter if no version ever knows it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this version does not understand a message of Keelway's own, of kind {kind:?}")]
 pub struct NotUnderstood {
     kind: String,
 }
 
-/// Reads a message's body. `sent` is the message's `SentTimestamp`, the same on every redelivery; it stands for an event's absent
-/// time. `again`: the message was delivered before.
+/// Parses the body of a message. `sent`: the message's `SentTimestamp`, which redeliveries share; it replaces a missing time of an
+/// event. `again`: whether this is a redelivery.
 ///
 /// # Errors
-/// Only for messages of our own; everything else is at least [`Body::Invalid`].
+/// An own message is unknown. Everything else is at least [`Body::Invalid`].
 pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -> Result<Delivery<M>, NotUnderstood> {
     let invalid = |reason: String| Delivery { sent, again, body: Body::Invalid { reason, text: shortened(body) } };
     let json: Value = match serde_json::from_str(body) {
@@ -31,7 +31,7 @@ pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -
         Err(error) => return Ok(invalid(format!("the message is not JSON: {error}"))),
     };
     if let Some(kind) = json.get(OWN) {
-        // Only the kind is named: the parser's own text would copy the message's content into the log.
+        // Only the kind is named: the parser's text would copy the content of the message into the log.
         let kind: String = kind.as_str().unwrap_or("not text").chars().take(20).collect();
         let message: M = serde_json::from_value(json).map_err(|_| NotUnderstood { kind })?;
         return Ok(Delivery { sent, again, body: Body::Own(message) });
@@ -47,27 +47,27 @@ pub fn shortened(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
-/// What a delivery is about, for logs and for keeping one context's messages apart from another's.
+/// The subject of a delivery: for logs, and to handle the messages of one context in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct About {
     /// `sequence.triggered`, `task.finished`, `event`, `granted`, `wake`, …, `invalid`.
     pub kind: &'static str,
-    /// The project, if it names one.
+    /// The project, if the message names one.
     pub project: Option<String>,
-    /// The context, if it names one.
+    /// The context, if the message names one.
     pub context: Option<String>,
-    /// The subject it is addressed to (an execution, for example), if known.
+    /// The subject to which the message is addressed (an execution, for example), if known.
     pub subject: Option<String>,
 }
 
 impl About {
-    /// The same for all deliveries about one context of one project; `None` when the delivery has no context.
+    /// A key that all deliveries about one context of one project share. `None`: the delivery has no context.
     pub fn together(&self) -> Option<String> {
         let context = self.context.as_ref()?;
         Some(format!("{}/{context}", self.project.as_deref().unwrap_or_default()))
     }
 
-    /// A span that everything logged about the delivery belongs to.
+    /// The span of everything that is logged about the delivery.
     pub fn span(&self, message_id: &str) -> tracing::Span {
         tracing::info_span!(
             "message",

@@ -1,5 +1,5 @@
-//! What every function needs: its configuration from the environment, telemetry, deliveries out of a queue's messages, and batches
-//! behind a panic fence. With the feature `aws`, the ports as configured and what a message used of them.
+//! What functions share: configuration from the environment, telemetry, the parsing of messages, and batches with a panic fence.
+//! With the feature `aws`: the configured ports, and the cost of a message.
 
 #[cfg(feature = "aws")]
 pub mod aws;
@@ -14,10 +14,10 @@ pub mod telemetry;
 use config::{Config, ConfigError, TableConfig};
 use tracing::Level;
 
-/// The first call in every function except the one on the dead-letter queue: reads the configuration and sets up telemetry.
+/// Reads the configuration and sets up telemetry. Every function calls this first, except the one on the dead-letter queue.
 ///
 /// # Errors
-/// Every variable that is missing or not understood; logged as well, because what a function returns at start is not visible.
+/// Every missing or invalid variable. They are logged as well, because the result of a failed start is not visible.
 pub fn start() -> Result<Config, ConfigError> {
     let config = started(Config::from_env(), |config| config.log)?;
     // The bus has the stack's name.
@@ -28,7 +28,7 @@ pub fn start() -> Result<Config, ConfigError> {
 /// The same for the function on the dead-letter queue.
 ///
 /// # Errors
-/// When there is no table; logged as well.
+/// The name of the table is missing. This is logged as well.
 pub fn start_with_table() -> Result<TableConfig, ConfigError> {
     started(TableConfig::from_env(), |config| config.log)
 }

@@ -1,4 +1,5 @@
-//! An inbox behind its queue: each message is one call with one outcome: done, or deliver again. All functions on queues of engines use this.
+//! An inbox on its queue: each message is one call with one outcome, done or deliver again. All functions on engines' queues use
+//! this.
 
 use crate::batch::{self, Job, NotDone, Record};
 use crate::delivery::{About, NotUnderstood, delivery};
@@ -13,14 +14,14 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// A message as read, what it is about, and its dead letter, if it is one that is sent again.
+/// A parsed message, its subject, and its dead letter, if it is one that is sent again.
 struct Work<M> {
     read: Result<Delivery<M>, NotUnderstood>,
     about: About,
     letter: Option<Redriven>,
 }
 
-/// An inbox behind its queue, in a function of its own.
+/// The function of an inbox.
 pub struct Consumer<I: Inbox> {
     inbox: Arc<I>,
     reader: Reader<I::Message>,
@@ -39,7 +40,7 @@ where
     I: Inbox<Ports = Aws> + 'static,
     I::Message: 'static,
 {
-    /// `about` says what a delivery is about. After `max_receives` deliveries, the queue gives a message up.
+    /// `about` finds the subject of a delivery. After `max_receives` deliveries, the queue moves a message to the dead letters.
     pub fn new(inbox: I, about: fn(&Delivery<I::Message>) -> About, max_receives: u32) -> Self {
         Self { inbox: Arc::new(inbox), reader: Reader { read: delivery, about }, max_receives, holds: false }
     }
@@ -51,21 +52,21 @@ where
         self
     }
 
-    /// In a function that may run for minutes: when it dies, its messages come back after [`batch::HELD`].
+    /// For a function that may run for minutes: if it dies, its messages come back after [`batch::HELD`].
     #[must_use]
     pub fn holding(self) -> Self {
         Self { holds: true, ..self }
     }
 
-    /// What handles the messages.
+    /// The inbox that handles the messages.
     pub fn inbox(&self) -> &I {
         &self.inbox
     }
 
-    /// Handles all batches that the function gets.
+    /// Handles all batches of the function.
     ///
     /// # Errors
-    /// Of the runtime.
+    /// The Lambda runtime fails.
     pub async fn run(self) -> Result<(), Error> {
         let consumer = &self;
         lambda_runtime::run(service_fn(|event: LambdaEvent<SqsEvent>| async move {
@@ -74,8 +75,8 @@ where
         .await
     }
 
-    /// Handles a batch until shortly before the invocation's deadline, in milliseconds since 1970. Messages that are not done are delivered
-    /// again soon.
+    /// Handles a batch until shortly before the deadline of the invocation, in milliseconds since 1970. Messages that are not done
+    /// are delivered again soon.
     pub async fn batch(&self, event: SqsEvent, deadline: u64) -> SqsBatchResponse {
         let jobs: Vec<_> = event.records.into_iter().map(|message| job(Record::from(message), &self.reader)).collect();
         let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
@@ -120,7 +121,7 @@ async fn one<I: Inbox<Ports = Aws>>(inbox: Arc<I>, record: Record, work: Work<I:
         Ok(_) => Ok(()),
         Err(error @ PortError::Retry { .. }) => Err(NotDone::Failed(error.to_string())),
         Err(error @ PortError::Contended { .. }) => Err(NotDone::Contended(error.to_string())),
-        // An error of ours or of the configuration loses no message: it is delivered again, and ends as a dead letter.
+        // An error in Keelway or in the configuration loses no message: it is delivered again, and becomes a dead letter.
         Err(error @ PortError::Refused { .. }) => {
             tracing::error!(message.id = record.id, context = about.context, %error, "a request can never succeed as it is");
             Err(NotDone::Failed(error.to_string()))

@@ -1,5 +1,5 @@
-//! Metrics in CloudWatch's embedded metric format: a line in the log that CloudWatch also reads as values, in the namespace `Keelway` with the
-//! dimensions `Stack` and `Function`. Nothing is reported, and so nothing is paid for, while nothing happens.
+//! Metrics in CloudWatch's embedded metric format: log lines that CloudWatch also reads as values, in the namespace `Keelway` with
+//! the dimensions `Stack` and `Function`. Without activity there are no metrics, and no cost.
 //!
 //! | Metric | Unit | By | Means |
 //! |---|---|---|---|
@@ -20,16 +20,16 @@ const NAMESPACE: &str = "Keelway";
 
 struct Reporting {
     collector: &'static Collector,
-    /// What functions on queues do is reported.
+    /// Whether the functions on queues report metrics.
     whole: bool,
 }
 
 static REPORTING: OnceLock<Reporting> = OnceLock::new();
 
-/// From now on, values are reported. Without `whole`, only what an alarm needs is. A second call changes nothing.
+/// Starts to report metrics. Without `whole`, only those that alarms need. A second call has no effect.
 pub fn init(stack: &str, function: &str, whole: bool) {
     let dimensions = Builder::new().cloudwatch_namespace(NAMESPACE).with_dimension("Stack", stack.to_owned());
-    // It fails when another recorder is there, that is, after an earlier call.
+    // It fails if there is a recorder already, after an earlier call.
     if let Ok(collector) = dimensions.with_dimension("Function", function.to_owned()).init() {
         for name in ["Messages", "Failed", "Contended", "Stuck"] {
             describe_counter!(name, Unit::Count, "");
@@ -39,7 +39,7 @@ pub fn init(stack: &str, function: &str, whole: bool) {
     }
 }
 
-/// A batch of messages was handled at `now`.
+/// Reports a batch of messages that was handled at `now`.
 pub fn batch(sent: &[Timestamp], not_done: &[(Record, NotDone)], now: Timestamp) {
     if !REPORTING.get().is_some_and(|reporting| reporting.whole) {
         return;
@@ -54,13 +54,13 @@ pub fn batch(sent: &[Timestamp], not_done: &[(Record, NotDone)], now: Timestamp)
     flush(std::io::stdout());
 }
 
-/// A sweep found this much open work that does not go on.
+/// Reports how much open work the sweep has found stuck.
 pub fn stuck(subjects: usize) {
     counter!("Stuck").increment(subjects as u64);
     flush(std::io::stdout());
 }
 
-/// Writes a line for what was counted since the last one, or none.
+/// Writes a line with the values since the last one, if there are any.
 fn flush(to: impl Write) {
     if let Some(error) = REPORTING.get().and_then(|reporting| reporting.collector.flush(to).err()) {
         tracing::warn!(%error, "metrics could not be written");
@@ -78,7 +78,7 @@ mod tests {
         Record::from(message)
     }
 
-    /// One test, because a process has one recorder.
+    /// A single test, because a process has only one recorder.
     #[test]
     fn a_line_for_what_happened_and_none_for_nothing() {
         init("shop-keelway", "shop-keelway-sequences", true);

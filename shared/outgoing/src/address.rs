@@ -1,9 +1,9 @@
-//! Which addresses belong to the public internet.
+//! Distinguishes addresses of the public internet from all others.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Addresses of every kind that is not public: whoever makes requests tests that none of them gets one.
+/// One or more addresses of each kind that is not public. Callers test that no request reaches one of them.
 #[doc(hidden)]
 pub const NOT_PUBLIC: &[&str] = &[
     "0.0.0.0",
@@ -47,8 +47,8 @@ pub const NOT_PUBLIC: &[&str] = &[
     "ff02::1",
 ];
 
-/// Whether an address may be that of anybody's public server. Private networks, this machine, links, the metadata services of clouds,
-/// multicast and everything reserved are not public; neither is an IPv6 address that stands for such an IPv4 address.
+/// Whether an address can belong to a public server. Private networks, this machine, link-local addresses, the metadata services of
+/// clouds, multicast and everything reserved are not public; neither are IPv6 addresses that stand for such IPv4 addresses.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -64,7 +64,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether an address is in it.
+    /// Whether the network contains an address.
     pub fn has(&self, address: IpAddr) -> bool {
         match (self.first, address.to_canonical()) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
@@ -91,11 +91,11 @@ impl FromStr for Network {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = match (a, b, c) {
-        // "This network"; shared by carriers; protocol assignments; benchmarks; relays of 6to4; reserved, and broadcast.
+        // "This network"; shared by carriers; protocol assignments; benchmarks; 6to4 relays; reserved, and broadcast.
         (0, ..) | (100, 64..=127, _) | (192, 0, 0) | (198, 18 | 19, _) | (192, 88, 99) | (240.., ..) => true,
         _ => false,
     };
-    // Link-local addresses have the metadata service among them.
+    // The link-local addresses include that of the metadata service.
     !(special
         || address.is_private()
         || address.is_loopback()
@@ -108,13 +108,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let parts = address.segments();
     let v4 = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
     match parts {
-        // Mapped, and translated by NAT64: the IPv4 address counts.
+        // Mapped addresses and NAT64: the IPv4 address decides.
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(v4(high, low)),
-        // 6to4 has the IPv4 address in front.
+        // 6to4: the IPv4 address comes after the prefix.
         [0x2002, high, low, ..] => is_public_v4(v4(high, low)),
         // Teredo and other protocol assignments; documentation.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // Only this eighth is assigned: local, private, multicast and the rest are outside of it.
+        // Only this eighth of the addresses is assigned to the public internet.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

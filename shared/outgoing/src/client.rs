@@ -1,4 +1,4 @@
-//! The client for webhooks and notifications: one request, whose answer is read as far as it goes.
+//! The client for webhooks and notifications: one request, and the beginning of its answer.
 
 use crate::failure::Failure;
 use crate::guard::{Guard, Hosts, Lookup, System};
@@ -8,16 +8,16 @@ use reqwest::header::{HeaderMap, RETRY_AFTER};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Bounds of a request.
+/// The limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For the connection, TLS included.
+    /// The timeout of the connection, TLS included.
     pub connect: Duration,
-    /// For everything together.
+    /// The timeout of the whole request.
     pub total: Duration,
-    /// The largest body sent, in bytes.
+    /// The largest body of a request, in bytes.
     pub request_bytes: usize,
-    /// So many bytes of an answer are read; the rest is not.
+    /// How many bytes of an answer are read.
     pub answer_bytes: usize,
 }
 
@@ -30,17 +30,17 @@ impl Default for Limits {
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
+    #[expect(missing_docs, reason = "the name says it")]
     pub status: u16,
-    /// `Retry-After` in seconds from now, if it has one.
+    /// `Retry-After` in seconds from now, if the answer has it.
     pub retry_after: Option<i64>,
-    /// The beginning of its body.
+    /// The beginning of the body.
     pub body: Vec<u8>,
-    /// Whether there is more of it.
+    /// Whether the body is longer.
     pub cut: bool,
 }
 
-/// Sends requests. Clones share connections.
+/// The client. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Client {
     wire: Arc<Wire>,
@@ -48,15 +48,15 @@ pub struct Client {
 }
 
 impl Client {
-    /// With the resolver of the operating system.
+    /// A client with the resolver of the operating system.
     pub fn new(allowed: Hosts) -> Self {
         Self::with(System, allowed, Limits::default())
     }
 
-    /// With another resolver and other bounds.
+    /// A client with another resolver and other limits.
     pub fn with(lookup: impl Lookup, allowed: Hosts, limits: Limits) -> Self {
         let guard = Guard::new(allowed).with_lookup(lookup);
-        // A receiver that has moved is told by its owner; requests with secrets in them follow nobody.
+        // Requests contain secrets, so redirects are not followed: the owner of a receiver that has moved must change the URL.
         let (redirects, plain) = (0, true);
         let terms = Terms { connect: limits.connect, total: limits.total, idle: None, roots: Roots::Known, redirects, plain };
         Self { wire: Arc::new(Wire::new(&guard, terms)), limits }
@@ -65,7 +65,7 @@ impl Client {
     /// Posts a body.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// There is no answer.
     pub async fn post(&self, url: &str, headers: HeaderMap, body: String) -> Result<Answer, Failure> {
         if body.len() > self.limits.request_bytes {
             return Err(Failure::TooLarge(body.len(), self.limits.request_bytes));
@@ -74,7 +74,7 @@ impl Client {
             let mut answer = self.wire.call(Method::POST, url).headers(headers).body(body).answer().await?;
             let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| seconds(value.to_str().ok()?));
             let mut read = vec![];
-            // What comes after the status changes nothing: a body that breaks off, or never ends, is read as far as it goes.
+            // Errors after the status do not count: a body that breaks off, or never ends, is read as far as possible.
             while read.len() < self.limits.answer_bytes
                 && let Ok(Some(chunk)) = answer.chunk().await
             {
@@ -89,7 +89,7 @@ impl Client {
     }
 }
 
-/// `Retry-After`: seconds, or a date in one of the three forms of HTTP. More seconds than there are numbers are the most there can be.
+/// `Retry-After`: seconds, or a date in one of the three formats of HTTP. Larger numbers count as the largest representable one.
 fn seconds(text: &str) -> Option<i64> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

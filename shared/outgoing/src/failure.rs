@@ -1,37 +1,37 @@
-//! Why there is no answer.
+//! Why a request has no answer.
 
 use std::error::Error;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Why there is no answer. Neither URL nor header stands in it: after a redirect, a URL may contain a token.
+/// Why a request has no answer. It contains neither URL nor headers: after a redirect, a URL may contain a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The URL cannot be used.
     #[error("the URL cannot be used: {0}")]
     Url(String),
-    /// The address is not one of the public internet.
+    /// The address does not belong to the public internet.
     #[error(
         "{0} is not an address of the public internet: nothing was sent; whoever operates the installation may list the host in the \
          parameter AllowedHosts"
     )]
     Address(IpAddr),
-    /// The body is too large.
+    /// The body of the request is too large.
     #[error("the body has {0} bytes: at most {1} are sent")]
     TooLarge(usize, usize),
-    /// The name has no address, or nobody listens there.
+    /// The name has no address, or nothing listens at the address.
     #[error("the receiver could not be reached: {0}")]
     Unreachable(String),
-    /// Its certificate is not one that is trusted.
+    /// The server's certificate is not trusted.
     #[error("the receiver could not be reached: {0}")]
     Untrusted(String),
     /// The connection broke.
     #[error("the receiver could not be reached: {0}")]
     Broken(String),
-    /// It took too long.
+    /// The timeout has passed.
     #[error("there was no answer within {0} seconds")]
     TooSlow(u64),
-    /// Such certificates make no connection.
+    /// The client cannot be made with the given certificates.
     #[error("no connection can be made: {0}")]
     Unusable(String),
 }
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// What the resolver answers instead of an address that is not public.
+/// The resolver's error for an address that is not public.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} is not an address of the public internet")]
 pub(crate) struct Refused(pub(crate) IpAddr);

@@ -1,5 +1,5 @@
-//! What requests may reach. An address is checked where it is resolved, and the connection is made to what was checked: a name that
-//! resolves to another address a moment later changes nothing.
+//! The guard: which addresses requests may reach. An address is checked when the name is resolved, and the connection is made to
+//! that address, so a name that resolves to another address a moment later has no effect.
 
 use crate::address::{Network, is_public};
 use crate::failure::{Failure, Refused};
@@ -12,10 +12,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// So many answers that are large ([`LARGE`](crate::LARGE)) are kept at the same time.
+/// How many large answers ([`LARGE`](crate::LARGE)) may be held at the same time.
 const LARGE_ONES: usize = 1;
 
-/// Hosts that may be reached wherever they are: `host` or `host:port`; and networks, such as `10.20.0.0/16`, that any host may be in.
+/// The operator's exceptions: hosts (`host` or `host:port`) that may have any address, and networks (such as `10.20.0.0/16`) that
+/// any host may be in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     names: Vec<String>,
@@ -23,7 +24,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// From a list with commas between. What is neither a host nor a network allows nothing, and the log says so.
+    /// Parses a list separated by commas. An entry that is neither a host nor a network permits nothing, and is logged.
     pub fn parse(list: &str) -> Self {
         let entries = list.split(',').map(|entry| entry.trim().to_ascii_lowercase()).filter(|entry| !entry.is_empty());
         let (networks, names): (Vec<String>, Vec<String>) = entries.partition(|entry| entry.contains('/'));
@@ -37,25 +38,25 @@ impl Hosts {
         Self { names, networks: networks.iter().filter_map(network).collect() }
     }
 
-    /// Whether the host of a URL is named.
+    /// Whether the exceptions name the host of a URL.
     fn names(&self, url: &Url) -> bool {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         self.names.iter().any(|known| known == host || *known == format!("{host}:{port}"))
     }
 
-    /// Whether a host that is not named may have this address.
+    /// Whether a host without an exception may have this address.
     fn permits(&self, address: IpAddr) -> bool {
         is_public(address) || self.networks.iter().any(|network| network.has(address))
     }
 }
 
-/// Finds the addresses of a name.
+/// A resolver of names.
 pub trait Lookup: Send + Sync + 'static {
-    /// The addresses.
+    /// The addresses of a name.
     ///
     /// # Errors
-    /// When the name has none.
+    /// The name has no address.
     fn lookup(&self, name: &str) -> Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 }
 
@@ -70,8 +71,8 @@ impl Lookup for System {
     }
 }
 
-/// What requests may reach: `https`, and addresses of the public internet, with the operator's exceptions. Clones share how many large
-/// answers there may be at the same time.
+/// Permits requests by `https` to addresses of the public internet, and the operator's exceptions. Clones share the limit on large
+/// answers.
 #[derive(Clone)]
 pub struct Guard {
     allowed: Arc<Hosts>,
@@ -80,34 +81,34 @@ pub struct Guard {
     pub(crate) large: Arc<Semaphore>,
 }
 
-/// Where the client for a URL connects to.
+/// The addresses to which the client for a URL may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// Only to addresses that everybody may reach.
+    /// Addresses that are public, or in an exempted network.
     Public,
-    /// Wherever the host is.
+    /// Any address of the host.
     Anywhere,
 }
 
 impl Guard {
-    /// With these exceptions.
+    /// A guard with these exceptions.
     pub fn new(allowed: Hosts) -> Self {
         Self { allowed: Arc::new(allowed), loopback: false, lookup: Arc::new(System), large: Arc::new(Semaphore::new(LARGE_ONES)) }
     }
 
-    /// With this, servers of this machine are reached, also without TLS. Only a local cloud has them.
+    /// Permits servers on this machine, with or without TLS. Only the local cloud sets this.
     #[must_use]
     pub fn with_loopback(self, loopback: bool) -> Self {
         Self { loopback, ..self }
     }
 
-    /// With another resolver.
+    /// A guard with another resolver.
     #[must_use]
     pub fn with_lookup(self, lookup: impl Lookup) -> Self {
         Self { lookup: Arc::new(lookup), ..self }
     }
 
-    /// How a URL is reached. `plain`: hosts that are named need no TLS.
+    /// How the host of a URL may be reached. `plain`: hosts with an exception need no TLS.
     pub(crate) fn reach(&self, url: &Url, plain: bool) -> Result<Reach, Failure> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Failure::Url("it names a user: put credentials into a header".into()));
@@ -116,7 +117,7 @@ impl Guard {
         if host.is_empty() || !["http", "https"].contains(&url.scheme()) {
             return Err(Failure::Url("it must begin with https://".into()));
         }
-        // Of a URL with an address, nothing is resolved.
+        // An address in a URL is not resolved.
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
         let is_loopback = host == "localhost" || literal.is_some_and(|address| address.is_loopback());
         if self.loopback && is_loopback {
@@ -147,18 +148,18 @@ impl fmt::Debug for Guard {
 
 pub(crate) struct Resolver {
     lookup: Arc<dyn Lookup>,
-    /// `None`: whatever is found.
+    /// `None`: any address.
     only: Option<Arc<Hosts>>,
 }
 
 impl Resolve for Resolver {
-    /// One address that is not permitted refuses the name: of a public server, all are public.
+    /// One address that is not permitted refuses the whole name, because all addresses of a public server are public.
     fn resolve(&self, name: Name) -> Resolving {
         let (found, only) = (self.lookup.lookup(name.as_str()), self.only.clone());
         Box::pin(async move {
             let found = found.await?;
             let refused = |address: &&IpAddr| only.as_ref().is_some_and(|only| !only.permits(**address));
-            // Always the same one: a resolver may answer in another order each time.
+            // Always the same address in the error: a resolver may change the order.
             if let Some(address) = found.iter().filter(refused).min() {
                 return Err(Refused(*address).into());
             }

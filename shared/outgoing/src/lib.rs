@@ -1,8 +1,8 @@
-//! Every request to a server of other people.
+//! All requests to servers of other people.
 //!
-//! No other crate of the functions makes HTTP clients: [`Wire`] is the only way out. Its [`Guard`] connects only to addresses of the public
-//! internet, over https, and knows the operator's exceptions. A [`Wire`] bounds time and size of everything. [`Client`] is for webhooks and
-//! notifications; [`sign`] signs as Standard Webhooks does it (<https://www.standardwebhooks.com>).
+//! No other crate of the functions makes HTTP clients. [`Wire`] makes the requests, with limits on time and size. Its [`Guard`]
+//! connects only to addresses of the public internet, over https, except for the operator's exceptions. [`Client`] is for webhooks
+//! and notifications; [`sign`] implements the signatures of Standard Webhooks (<https://www.standardwebhooks.com>).
 
 mod address;
 mod client;

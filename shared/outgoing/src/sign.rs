@@ -1,4 +1,4 @@
-//! Signatures of Standard Webhooks: HMAC-SHA256 over `<id>.<timestamp>.<body>`.
+//! The signatures of Standard Webhooks: HMAC-SHA256 over `<id>.<timestamp>.<body>`.
 
 use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD as BASE64};
@@ -6,15 +6,15 @@ use base64::engine::{DecodePaddingMode, Engine};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What a secret of Standard Webhooks begins with; the rest is the key in Base64.
+/// The prefix of a secret. The rest is the key in Base64.
 const PREFIX: &str = "whsec_";
-/// Keys are written with and without the padding at the end.
+/// Keys are accepted with and without padding.
 const KEYS: GeneralPurpose =
     GeneralPurpose::new(&ALPHABET, GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent));
 
-/// The header `webhook-signature`. `secret`: one key, or several with white space between, while they are rotated: then there is a
-/// signature with each. A key is Base64 with or without `whsec_` in front, as the reference libraries of Standard Webhooks read it.
-/// `at`: seconds since 1970. `None`: there is no key, or one is not Base64.
+/// The header `webhook-signature`. `secret`: one key, or several during a rotation, separated by white space; each key makes a
+/// signature. A key is Base64 with or without `whsec_` in front, as in the reference libraries of Standard Webhooks. `at`: seconds
+/// since 1970. `None`: there is no key, or one is not Base64.
 pub fn sign(secret: &str, id: &str, at: i64, body: &str) -> Option<String> {
     let signatures: Option<Vec<String>> = secret.split_ascii_whitespace().map(|key| one(key, id, at, body)).collect();
     signatures.filter(|all| !all.is_empty()).map(|all| all.join(" "))
@@ -34,14 +34,14 @@ mod tests {
     const KEY: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
 
-    /// The vector that the reference libraries of Standard Webhooks test their signatures with.
+    /// The test vector of the reference libraries of Standard Webhooks.
     #[test]
     fn the_published_vector() {
         let signature = sign(KEY, ID, 1_614_265_330, r#"{"test": 2432232314}"#);
         assert_eq!(signature.as_deref(), Some("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="));
     }
 
-    /// The reference libraries verify with both spellings.
+    /// The reference libraries accept both spellings.
     #[test]
     fn a_key_is_the_same_with_and_without_its_prefix() {
         let bare = KEY.trim_start_matches(PREFIX);

@@ -1,4 +1,6 @@
-//! Requests to servers of one kind, each checked by the guard, redirects included.
+//! Requests to servers of one kind. The guard checks each of them, redirects included.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use crate::failure::Failure;
 use crate::guard::{Guard, Reach};
@@ -10,33 +12,33 @@ use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// An answer with more bytes is large: it waits until no other large answer is kept, before it is read on.
+/// The size from which an answer is large, in bytes. Reading on waits until no other large answer is held.
 pub const LARGE: usize = 1 << 20;
 
-/// How servers of a kind are talked to.
+/// The terms for requests to servers of one kind.
 #[derive(Debug, Clone)]
 pub struct Terms {
-    /// For the connection, TLS included.
+    /// The timeout of the connection, TLS included.
     pub connect: Duration,
-    /// For everything together, redirects included.
+    /// The timeout of the whole request, redirects included.
     pub total: Duration,
-    /// How long connections are kept that nobody uses; `None`: as long as usual.
+    /// How long idle connections are kept. `None`: the default.
     pub idle: Option<Duration>,
-    /// Who vouches for servers.
+    /// The authorities whose certificates are accepted.
     pub roots: Roots,
-    /// So many redirects are followed. Credentials stay with the server that they are for.
+    /// The most redirects. Credentials are sent only to the server that they are for.
     pub redirects: usize,
-    /// Whether hosts that the operator names need no TLS. Not where credentials are sent.
+    /// Whether hosts with an exception need no TLS. Must be false where credentials are sent.
     pub plain: bool,
 }
 
-/// Who vouches for servers.
+/// The authorities whose certificates are accepted.
 #[derive(Debug, Clone, Default)]
 pub enum Roots {
-    /// The authorities that everybody knows.
+    /// The public authorities.
     #[default]
     Known,
-    /// Those, and these.
+    /// The public authorities and these.
     Also(Certificates),
     /// Only these.
     Only(Certificates),
@@ -47,37 +49,37 @@ pub enum Roots {
 pub struct Certificates(Vec<reqwest::Certificate>);
 
 impl Certificates {
-    /// One or more in PEM form; `None`: there is none.
+    /// Parses one or more certificates in PEM form. `None`: there is none.
     pub fn from_pem(pem: &[u8]) -> Option<Self> {
         reqwest::Certificate::from_pem_bundle(pem).ok().filter(|all| !all.is_empty()).map(Self)
     }
 }
 
-/// Sends requests. It keeps its connections.
+/// Makes requests, and keeps its connections.
 #[derive(Debug)]
 pub struct Wire {
     guard: Guard,
     terms: Terms,
-    /// Made when they are first needed: most servers need one of them.
+    /// Made when it is first needed, because most servers need only one of them.
     public: OnceLock<Http>,
     anywhere: OnceLock<Http>,
 }
 
 impl Wire {
-    /// Behind this guard, on these terms.
+    /// A client with this guard and these terms.
     pub fn new(guard: &Guard, terms: Terms) -> Self {
         Self { guard: guard.clone(), terms, public: OnceLock::new(), anywhere: OnceLock::new() }
     }
 
-    /// Prepares for requests to a URL.
+    /// Checks a URL, and prepares the client for it.
     ///
     /// # Errors
-    /// When nothing would be sent there, as far as one can see without resolving its name.
+    /// No request could be sent there, as far as that is known without resolving the name.
     pub fn prepare(&self, url: &str) -> Result<(), Failure> {
         self.client(&parsed(url)?).map(drop)
     }
 
-    /// A request that is to be sent.
+    /// A request under construction.
     pub fn call(&self, method: Method, url: &str) -> Call<'_> {
         Call { wire: self, method, url: parsed(url), headers: HeaderMap::new(), body: None }
     }
@@ -99,10 +101,10 @@ impl Wire {
         let mut builder = Http::builder()
             .user_agent(concat!("keelway/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.terms.connect)
-            // Each step of a redirect is checked by the guard.
+            // The guard checks each step of a redirect.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
-            // A proxy would connect to what it resolves itself.
+            // A proxy would resolve names itself.
             .no_proxy()
             .retry(reqwest::retry::never())
             .dns_resolver(self.guard.resolver(reach));
@@ -118,12 +120,12 @@ impl Wire {
     }
 }
 
-/// The parser's own text does not repeat the URL.
+/// The parser's error does not contain the URL.
 fn parsed(url: &str) -> Result<Url, Failure> {
     Url::parse(url.trim()).map_err(|error| Failure::Url(error.to_string()))
 }
 
-/// A request that is being prepared.
+/// A request under construction.
 #[derive(Debug, Clone)]
 pub struct Call<'w> {
     wire: &'w Wire,
@@ -134,7 +136,7 @@ pub struct Call<'w> {
 }
 
 impl Call<'_> {
-    /// With more in its query.
+    /// Adds to the query.
     #[must_use]
     pub fn query(mut self, pairs: &[(&str, &str)]) -> Self {
         if let Ok(url) = &mut self.url
@@ -145,29 +147,29 @@ impl Call<'_> {
         self
     }
 
-    /// With a header, instead of others of this name.
+    /// Sets a header.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// With all of these headers.
+    /// Sets all of these headers.
     #[must_use]
     pub fn headers(self, headers: HeaderMap) -> Self {
         Self { headers, ..self }
     }
 
-    /// With a body.
+    /// Sets the body.
     #[must_use]
     pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
         Self { body: Some(body.into()), ..self }
     }
 
-    /// Sends it, and reads at most so many bytes of the answer.
+    /// Sends the request, and reads at most this many bytes of the answer.
     ///
     /// # Errors
-    /// When there is no answer, or it breaks off.
+    /// There is no answer, or it breaks off.
     pub async fn send(self, most: usize) -> Result<Reply, Failure> {
         let (wire, total) = (self.wire, self.wire.terms.total);
         let mut until = Instant::now() + total;
@@ -183,7 +185,7 @@ impl Call<'_> {
             }
             if body.held.is_none() && body.bytes.len() + chunk.len() > LARGE {
                 let began = Instant::now();
-                // It waits for others, which is not the server's fault.
+                // Waiting for other answers does not count against the server's time.
                 let held = timeout(total, wire.guard.large.clone().acquire_owned()).await.map_err(slow)?;
                 body.held = held.ok();
                 until += began.elapsed();
@@ -192,7 +194,7 @@ impl Call<'_> {
         }
     }
 
-    /// The answer without its body, at the end of all redirects.
+    /// The answer at the end of all redirects, without its body.
     pub(crate) async fn answer(self) -> Result<Response, Failure> {
         let Self { wire, method, url, mut headers, body } = self;
         let (mut url, mut left) = (url?, wire.terms.redirects);
@@ -206,7 +208,7 @@ impl Call<'_> {
             match wire.guard.reach(&next, wire.terms.plain) {
                 Ok(_) => {}
                 Err(failure @ Failure::Address(_)) => return Err(failure),
-                // The redirect itself is the answer then.
+                // Otherwise the redirect itself is the answer.
                 Err(_) => return Ok(response),
             }
             if next.origin() != url.origin() {
@@ -220,8 +222,8 @@ impl Call<'_> {
     }
 }
 
-/// Where a redirect leads, if it is one that may be followed: whatever changes something is sent to no other server, and never as something
-/// else.
+/// The target of a redirect, if it may be followed. A request that changes something is not sent to another server, and never with
+/// another method.
 fn next(method: &Method, url: &Url, response: &Response) -> Option<Url> {
     let to = url.join(response.headers().get(LOCATION)?.to_str().ok()?).ok()?;
     let reads = [Method::GET, Method::HEAD].contains(method);
@@ -233,20 +235,18 @@ fn next(method: &Method, url: &Url, response: &Response) -> Option<Url> {
     follows.then_some(to)
 }
 
-/// An answer that was read.
+/// An answer.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its status.
     pub status: StatusCode,
-    /// Its headers.
     pub headers: HeaderMap,
-    /// Its body, or the beginning of it.
+    /// The body, or its beginning.
     pub body: Body,
-    /// Whether there is more of it than was to be read.
+    /// Whether the body is longer than the limit.
     pub cut: bool,
 }
 
-/// The bytes of an answer. As long as a large one is kept, no other one is read.
+/// The bytes of an answer. While a large one is held, no other one is read.
 #[derive(Debug, Default)]
 pub struct Body {
     bytes: Vec<u8>,

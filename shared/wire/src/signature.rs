@@ -1,8 +1,8 @@
 //! Signed requests: who holds a key proves it without sending it.
 //!
-//! The signature is an HMAC over a canonical text of the whole request: for which installation it is, method, path, query, time, nonce and the
-//! body's digest. So it is of no use for another request, at another time, a second time (the receiver remembers nonces), or at another
-//! installation that has the same key. A request has four headers:
+//! The signature is an HMAC over a canonical text of the whole request: for which installation it is, method, path, query, time,
+//! nonce and the body's digest. So it is of no use for another request, at another time, a second time (the receiver remembers
+//! nonces), or at another installation that has the same key. A request has four headers:
 //!
 //! | header | value |
 //! |---|---|
@@ -89,8 +89,8 @@ impl Algorithm {
 /// What is signed of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// For which installation: `<account>/<region>/<stack>`. Whoever signs knows it from elsewhere: what a receiver says of itself may be another's
-    /// name.
+    /// For which installation: `<account>/<region>/<stack>`. Whoever signs knows it from elsewhere: what a receiver says of itself
+    /// may be another's name.
     pub installation: &'a str,
     /// In upper case.
     pub method: &'a str,
@@ -195,8 +195,8 @@ impl std::fmt::Debug for Keys {
 
 impl Keys {
     /// Reads the text of a secret: `{"keys": [{"id": …, "key": …, "notAfter": …}, …]}`, `notAfter` in RFC 3339 and optional; or
-    /// `{"hmac-key": …}` as Weave has it, whose key has the id [`ONLY_KEY`]. Keys that cannot be read or are empty are left out; `None`:
-    /// no key is left.
+    /// `{"hmac-key": …}` as Weave has it, whose key has the id [`ONLY_KEY`]. Keys that cannot be read or are empty are left out;
+    /// `None`: no key is left.
     pub fn read(secret: &str) -> Option<Self> {
         let secret: Value = serde_json::from_str(secret).ok()?;
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);

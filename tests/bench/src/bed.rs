@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The one project.
+/// The only project.
 pub const PROJECT: &str = "bench";
-/// Its one stage.
+/// The only stage.
 pub const STAGE: &str = "dev";
-/// How long nothing at all may change while something is waited for. A busy machine is slow, but it does not stand still.
+/// The timeout of waits, counted from the last event or message. A busy machine is slow, but it does not stand still.
 pub const STANDSTILL: Duration = Duration::from_secs(300);
 
 /// What all measurements share.
@@ -24,7 +24,7 @@ pub struct Bed {
     pub observer: Observer,
 }
 
-/// The release builds of the functions. `make bench` makes them beside the build that this program is part of.
+/// The release builds of the functions, which `make bench` makes beside the build that this program is part of.
 pub fn release() -> Result<PathBuf, Problem> {
     let directory = binaries()?.with_file_name("release");
     if directory.join("keelway-sequences").is_file() {
@@ -34,7 +34,7 @@ pub fn release() -> Result<PathBuf, Problem> {
     }
 }
 
-/// Where results go: beside the build that this program is part of.
+/// The directory for results, beside the build that this program is part of.
 pub fn results() -> Result<PathBuf, Problem> {
     let own = std::env::current_exe().map_err(|error| Problem::of("this executable's own path", error))?;
     own.parent().map(|build| build.with_file_name("bench")).ok_or_else(|| "this executable is in no directory".into())
@@ -54,7 +54,7 @@ fn shipyard() -> String {
     )
 }
 
-/// What executors hand over: one member, of such a size that the data of the event are 1 KB.
+/// The data that executors hand over: one member, of such a size that the data of an event has 1 KB.
 pub fn kilobyte(scope: &Scope) -> Map<String, Value> {
     let frame = scope.project.len() + scope.stage.len() + scope.service.len() + 120;
     Map::from_iter([("artifact".to_owned(), Value::from("x".repeat(1024_usize.saturating_sub(frame))))])
@@ -68,17 +68,17 @@ impl Bed {
         Ok((cloud, stack))
     }
 
-    /// A stack that is watched and warm.
+    /// Watches a stack and warms it up.
     pub fn make((cloud, stack): (Cloud, Stack)) -> Result<Self, Problem> {
         let observer = Observer::start(&stack, cloud.raw())?;
         stack.wait(stack.api().apply_project(PROJECT, &shipyard()))?;
         let bed = Self { cloud, stack, observer };
-        // Warm functions and connections; also the one finished sequence in the table.
+        // Warms functions and connections up, and leaves one finished sequence in the table.
         bed.sequence(&Scope::new(PROJECT, STAGE, "warm"), 2)?;
         Ok(bed)
     }
 
-    /// Waits until `found` finds what it looks for, as long as anything happens meanwhile: an event on the bus, a message handled.
+    /// Waits until `found` returns something, as long as anything happens meanwhile: an event on the bus, a handled message.
     pub fn wait<T>(&self, what: &str, mut found: impl FnMut() -> Result<Option<T>, Problem>) -> Result<T, Problem> {
         let all = HashSet::from([PROJECT.to_owned()]);
         let (mut seen, mut since) = (0, Instant::now());
@@ -104,14 +104,14 @@ impl Bed {
         self.wait(&format!("{ty} in {context}"), || Ok(self.observer.events(&keys).into_iter().find(of_type)))
     }
 
-    /// Triggers a sequence of `tasks` tasks; its context.
+    /// Triggers a sequence of `tasks` tasks, and returns its context.
     pub fn trigger(&self, scope: &Scope, tasks: usize) -> Result<String, Problem> {
         let context = fresh();
         self.stack.put_event(&scope.trigger(&format!("run{tasks}"), &context, kilobyte(scope)))?;
         Ok(context)
     }
 
-    /// Answers the tasks of a triggered sequence one after the other, each answer after the one before was handled.
+    /// Answers the tasks of a sequence one after the other, each answer after the last one was handled.
     pub fn play(&self, scope: &Scope, context: &str, tasks: usize) -> Result<(), Problem> {
         for task in 1..=tasks {
             let trigger = self.event(context, &format!("sh.keptn.event.task{task}.triggered"))?;
@@ -124,7 +124,7 @@ impl Bed {
         self.event(context, &format!("sh.keptn.event.{STAGE}.run{tasks}.finished")).map(drop)
     }
 
-    /// Answers the tasks of triggered sequences as soon as they are triggered, until all sequences have ended; their events.
+    /// Answers the tasks of several sequences as soon as they are triggered, until all sequences have ended; returns their events.
     pub fn play_all(&self, contexts: &[String], tasks: usize) -> Result<Vec<Arc<Seen>>, Problem> {
         let over = format!("sh.keptn.event.{STAGE}.run{tasks}.finished");
         let (keys, mut answered) = (contexts.iter().cloned().collect(), HashSet::new());
@@ -146,21 +146,21 @@ impl Bed {
         self.observer.lines(context).iter().filter(|line| line.is_outside()).count()
     }
 
-    /// A whole sequence; what the functions said about it.
+    /// Runs a whole sequence, and returns the log lines about it.
     pub fn sequence(&self, scope: &Scope, tasks: usize) -> Result<Vec<Arc<Line>>, Problem> {
         let context = self.trigger(scope, tasks)?;
         self.play(scope, &context, tasks)?;
         self.quiet(&context)
     }
 
-    /// The lines of a context, once everything that is to be done now is done and its lines are read.
+    /// The log lines of a context, when nothing is left to do now and all lines are read.
     pub fn quiet(&self, context: &str) -> Result<Vec<Arc<Line>>, Problem> {
         self.rest()?;
         Ok(self.observer.lines(context))
     }
 
-    /// Waits until no message is in the engine's queue or being handled, and what was logged until then is read. Messages that are
-    /// delayed (wake-ups) do not count: they are for much later.
+    /// Waits until no message is in the engine's queue or being handled, and until all log lines are read. Delayed messages
+    /// (wake-ups) do not count, because they are for much later.
     pub fn rest(&self) -> Result<(), Problem> {
         let queue = self.stack.output("QueueUrl");
         let left = |name: &str| self.stack.queue_number(&queue, &format!("ApproximateNumberOfMessages{name}"));

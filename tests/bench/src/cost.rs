@@ -1,4 +1,4 @@
-//! Requests and units, from the lines the functions log about each message.
+//! Requests and units, from the log lines of the functions about each message.
 
 use crate::bed::{Bed, PROJECT, STAGE};
 use crate::history;
@@ -18,7 +18,7 @@ pub fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// What some messages used.
+/// The cost of some messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Used {
     /// Requests to AWS by the function.
@@ -31,14 +31,14 @@ pub struct Used {
     pub events: f64,
     /// Messages handled.
     pub messages: f64,
-    /// Messages of them that came over the bus.
+    /// Those of these messages that came over the bus.
     pub outside: f64,
-    /// Requests to SQS among the requests.
+    /// Those of these requests that went to SQS.
     pub sends: f64,
 }
 
 impl Used {
-    /// What was used in an in-memory world so far, by these messages.
+    /// The cost in an in-memory world so far, for these messages.
     pub fn in_world(world: &World, messages: f64, outside: f64) -> Self {
         let core = world.core();
         let of = |methods: &[Method]| methods.iter().map(|method| number(core.requests[*method as usize])).sum::<f64>();
@@ -65,7 +65,7 @@ impl Used {
         }
     }
 
-    /// What these messages used together.
+    /// The sum over these messages.
     pub fn of<'a>(lines: impl IntoIterator<Item = &'a Arc<Line>>) -> Self {
         lines.into_iter().map(|line| Self::one(line)).fold(Self::default(), Add::add)
     }
@@ -106,12 +106,12 @@ impl Mul<f64> for Used {
     }
 }
 
-/// Costs from a sequence of two tasks and one of six.
+/// The cost of a sequence, from one with two tasks and one with six.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// One more task.
+    /// The cost of one more task.
     pub task: Used,
-    /// Everything else of a sequence.
+    /// The cost of a sequence without its tasks.
     pub fixed: Used,
 }
 
@@ -122,37 +122,37 @@ impl Costs {
     }
 }
 
-/// On lanes nobody else wants; each sequence is run so many times.
+/// Measures sequences on lanes that no other wants, this many times each.
 pub fn free_lane(bed: &Bed, runs: usize) -> Result<Costs, Problem> {
     let run = |tasks: usize| {
         let scope = Scope::new(PROJECT, STAGE, &format!("free-{}", &fresh()[28..]));
-        // The first sequence of a service registers it; that is not counted.
+        // The first sequence of a service registers the service, which is not counted.
         bed.sequence(&scope, 1)?;
         let mut all = vec![];
         for _ in 0..runs {
             all.push(Used::of(&bed.sequence(&scope, tasks)?));
         }
-        // A function that has just started reads the shipyard once more: the middle one is the usual one.
+        // A function that has just started reads the shipyard once more; the median excludes this.
         all.sort_by(|a, b| a.requests.total_cmp(&b.requests));
         Ok::<_, Problem>(all[runs / 2])
     };
     Ok(Costs::from(run(2)?, run(6)?))
 }
 
-/// On a lane on which others wait.
+/// The cost on a lane on which others wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queue {
-    /// Of one that found the lane free and hands it over.
+    /// Of an execution that found the lane free and hands it over.
     pub holder: Costs,
-    /// Of one that waited and hands the lane over, without its tasks.
+    /// Of an execution that waited and hands the lane over, without its tasks.
     pub waited: Used,
-    /// To accept one that has to wait.
+    /// Of accepting an execution that must wait.
     pub wait: Used,
-    /// To start it when its turn comes; the end of the one before is in `holder`.
+    /// Of starting it in its turn. The end of the one before is in `holder`.
     pub turn: Used,
 }
 
-/// On lanes on which `waiting` others wait.
+/// Measures lanes on which `waiting` others wait.
 pub fn busy_lane(bed: &Bed, waiting: usize) -> Result<Queue, Problem> {
     let two = lane(bed, waiting, 2)?;
     let six = lane(bed, waiting, 6)?;
@@ -160,11 +160,11 @@ pub fn busy_lane(bed: &Bed, waiting: usize) -> Result<Queue, Problem> {
     Ok(Queue { holder, waited: six.waited - holder.task, wait: six.wait, turn: six.turn })
 }
 
-/// What was used on one busy lane.
+/// The cost on one busy lane.
 struct Lane {
-    /// By the first, all of it.
+    /// Of the first execution.
     holder: Used,
-    /// By the second, which has one task, all of it.
+    /// Of the second execution, which has one task.
     waited: Used,
     wait: Used,
     turn: Used,
@@ -184,7 +184,7 @@ fn lane(bed: &Bed, waiting: usize, tasks: usize) -> Result<Lane, Problem> {
     let holder = Used::of(&bed.quiet(&first)?);
     bed.event(&next, "sh.keptn.event.task1.triggered")?;
     let turn = Used::of(&bed.quiet(&next)?) - accepted;
-    // The last one is behind it, so it hands over too.
+    // The last one waits behind it, so it hands the lane over, too.
     bed.play(&scope, &next, 1)?;
     let waited = Used::of(&bed.quiet(&next)?);
     Ok(Lane { holder, waited, wait, turn })
@@ -197,14 +197,14 @@ fn rows(report: &mut Report, group: &str, what: &str, used: &Used, aims: Option<
     report.row(group, &format!("{what}: read units"), used.reads, "RRU", Aim::None);
 }
 
-/// Tells costs on a free lane.
+/// Reports the cost on a free lane.
 pub fn tell(report: &mut Report, when: &str, costs: &Costs, aims: bool) {
     let group = format!("cost, {when}");
     rows(report, &group, "one more task", &costs.task, aims.then_some((5.0, 8.0)));
     rows(report, &group, "a sequence without its tasks", &costs.fixed, aims.then_some((10.0, 16.0)));
 }
 
-/// Tells costs on a busy lane.
+/// Reports the cost on a busy lane.
 pub fn tell_queue(report: &mut Report, when: &str, queue: &Queue) {
     let group = format!("cost, {when}");
     rows(report, &group, "one more task", &queue.holder.task, Some((5.0, 8.0)));

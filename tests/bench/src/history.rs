@@ -1,4 +1,4 @@
-//! A past and a queue that nobody has to play: copies of what real sequences left in the table, written through the store port.
+//! A long history and a long queue, as copies of what real sequences left in the table. They are written through the store port.
 
 use crate::bed::{Bed, PROJECT, STAGE};
 use keelway_cloud_tests::Problem;
@@ -7,7 +7,7 @@ use keelway_domain::ids::{ExecutionId, SubjectId, hash64};
 use keelway_engine::item::{Attr, Item};
 use keelway_engine::table;
 
-/// Copies a sequence that has ended, everything of it, so many times.
+/// Copies everything of an ended sequence this many times.
 pub fn finished(bed: &Bed, copies: usize) -> Result<(), Problem> {
     let scope = Scope::new(PROJECT, STAGE, "past");
     let context = bed.trigger(&scope, 2)?;
@@ -20,7 +20,7 @@ pub fn finished(bed: &Bed, copies: usize) -> Result<(), Problem> {
     write(bed, &all, &context, &execution, copies)
 }
 
-/// Copies a sequence that waits on its lane, with its place in the queue, so many times.
+/// Copies a sequence that waits on its lane, with its queue entry, this many times.
 pub fn waiting(bed: &Bed, scope: &Scope, context: &str, copies: usize) -> Result<(), Problem> {
     if copies == 0 {
         return Ok(());
@@ -50,7 +50,7 @@ fn write(bed: &Bed, items: &[Item], context: &str, execution: &str, copies: usiz
     Ok(())
 }
 
-/// An execution's id that sorts after the given one: copies wait behind what they are copied from.
+/// An id of an execution that sorts after the given one: copies wait behind their original.
 fn sorted_after(execution: &str, n: usize) -> String {
     let first = ExecutionId::parse(execution).map_or(0, |id| id.0);
     let room = u64::MAX - first;

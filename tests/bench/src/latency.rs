@@ -1,4 +1,4 @@
-//! How long things take, by the clock of the cloud: from one event's arrival on the bus to another's.
+//! Latencies by the clock of the cloud: from one event's arrival on the bus to another's.
 
 use crate::bed::{Bed, PROJECT, STAGE};
 use crate::report::{Aim, Report};
@@ -6,7 +6,7 @@ use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::Scope;
 use std::time::Duration;
 
-/// Tells the distribution of times in milliseconds.
+/// Reports the distribution of times in milliseconds.
 pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
     samples.sort_unstable();
     let group = format!("latency on this machine, {name}, {} samples", samples.len());
@@ -18,7 +18,7 @@ pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
     }
 }
 
-/// From a task's `finished` to the next task's `triggered`, in so many sequences of six tasks: five steps each.
+/// The latency from a task's `finished` to the next task's `triggered`, in this many sequences of six tasks: five steps each.
 pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
     let mut samples = vec![];
     for n in 0..sequences {
@@ -35,7 +35,7 @@ pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Pro
     Ok(())
 }
 
-/// From an execution's end to the next one's start, with so many deliveries on one lane.
+/// The latency from an execution's end to the next one's start, with this many deliveries on one lane.
 pub fn lane(bed: &Bed, deliveries: usize, report: &mut Report) -> Result<(), Problem> {
     let scope = Scope::new(PROJECT, STAGE, "lane");
     let mut contexts = vec![];
@@ -54,7 +54,7 @@ pub fn lane(bed: &Bed, deliveries: usize, report: &mut Report) -> Result<(), Pro
     Ok(())
 }
 
-/// Nothing happens while nothing has to, for so long.
+/// Checks that nothing happens for this long while nothing is due.
 pub fn idle(bed: &Bed, time: Duration, report: &mut Report) -> Result<(), Problem> {
     bed.rest()?;
     let before = bed.observer.line_count();

@@ -1,7 +1,7 @@
-//! What the functions' processes use of the machine: CPU time under load, resident memory after it.
+//! The use of the machine by the functions' processes: CPU time under load, resident memory afterwards.
 //!
-//! CPU time is user and system time as the kernel accounts it (`/proc/<pid>/stat`): of the function's processes with all their
-//! threads, and of nothing else of the local cloud. Resident memory is `VmRSS` and `VmHWM` of `/proc/<pid>/status`.
+//! CPU time is the user and system time of the functions' processes with all their threads, as the kernel accounts it
+//! (`/proc/<pid>/stat`), without the rest of the local cloud. Resident memory is `VmRSS` and `VmHWM` of `/proc/<pid>/status`.
 
 use crate::bed::{Bed, PROJECT, STAGE};
 use crate::report::{Aim, Report};
@@ -10,22 +10,22 @@ use keelway_cloud_tests::{Ability, Problem, processes};
 use std::collections::HashMap;
 
 const TASKS: usize = 6;
-/// In which Linux tells programs their times, whatever its own clock (`USER_HZ`).
+/// The unit in which Linux reports times to programs, whatever its own clock (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Measures both, with so many sequences at once, each on a lane of its own.
+/// Measures both with this many concurrent sequences, each on a lane of its own.
 pub fn measure(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
     if !bed.cloud.can(Ability::Processes) {
         report.note(format!("CPU time and memory are not measured: {}", Ability::Processes.missing()));
         return Ok(());
     }
     let function = bed.stack.output("SequencesFunctionName");
-    // Once without counting: the processes that the load needs have started then.
+    // Runs once without counting, to start the processes that the load needs.
     play(bed, sequences)?;
     let (before, lines) = (times(&function)?, bed.observer.line_count());
     play(bed, sequences)?;
     let (after, lines) = (times(&function)?, bed.observer.line_count() - lines);
-    // A process that is new began at nothing.
+    // A new process started at zero.
     let seconds: f64 = after.iter().map(|(pid, seconds)| seconds - before.get(pid).copied().unwrap_or_default()).sum();
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
     let (tasks, messages) = ((sequences * TASKS) as f64, lines as f64);
@@ -43,11 +43,12 @@ fn play(bed: &Bed, sequences: usize) -> Result<(), Problem> {
     bed.rest()
 }
 
-/// CPU time each process of a function has used so far, in seconds.
+/// The CPU time of each process of a function so far, in seconds.
 fn times(function: &str) -> Result<HashMap<u32, f64>, Problem> {
     let time = |pid: u32| {
         let text = read(pid, "stat")?;
-        // After the name, which is in brackets and may hold anything: user time is the 12th field, system time the 13th.
+        // The name is in brackets and may contain anything; the fields follow it. User time is the 12th field, system time the
+        // 13th.
         let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
         let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
         Ok((pid, ticks / TICKS_PER_SECOND))
@@ -62,7 +63,7 @@ pub struct Resident {
     pub most_mb: f64,
 }
 
-/// What a process holds, and the most it has held.
+/// The present and the largest resident memory of a process.
 pub fn resident(pid: u32) -> Result<Resident, Problem> {
     let text = read(pid, "status")?;
     let field = |name: &str| {

@@ -1,15 +1,13 @@
-//! `make bench`: deploys the release builds as a stack of its own on the local cloud and counts, in the deployed functions, what one more
-//! task and one more sequence cost, whether that stays so as history and queues grow, how much CPU time and memory the functions use,
-//! and how long things take. Promotions and deployments are counted in memory, promotions
-//! against a git host. Aims are printed beside the values; only a malfunction
-//! is a failure.
+//! `make bench`: deploys the release builds as a stack of its own on the local cloud. It counts, in the deployed functions, the
+//! cost of one more task and one more sequence, checks whether it stays the same as history and queues grow, and measures CPU time,
+//! memory and latencies. Promotions and deployments are counted in memory, promotions against a git host. Aims are printed beside
+//! the values; only a malfunction is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` do these and nothing else: they need
-//! neither a stack nor release builds.
-//! `keelway-bench latency` only measures how long things take on a stack.
+//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` measure only that: they need neither a
+//! stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
 //!
-//! `keelway-bench short` does a little of everything with the builds beside it, and judges and keeps nothing: a test runs it, so that the
-//! bench works on the day when somebody needs its figures.
+//! `keelway-bench short` runs a little of every part with the builds beside it, without judging or storing values. A test runs it,
+//! so that the bench works when somebody needs its figures.
 
 mod bed;
 mod cost;
@@ -53,12 +51,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is done now, with the time since the beginning.
+/// Prints the present step, with the time since the beginning.
 fn teller(began: Instant) -> impl Fn(&str) {
     move |text| eprintln!("[{:>4.0} s] {text}", began.elapsed().as_secs_f64())
 }
 
-/// What can be counted without a stack.
+/// Runs a measurement that needs no stack.
 fn counted(count: impl Fn(&mut Report, &Size, &dyn Fn(&str)) -> Result<(), Problem>) -> Result<(), Problem> {
     let mut report = Report::new(true);
     let say = teller(Instant::now());
@@ -100,7 +98,7 @@ fn whole() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Where figures of a few rounds do not replace the others.
+/// Runs every part briefly, in a directory whose figures do not replace the real ones.
 fn short() -> Result<(), Problem> {
     let report = bench(&binaries()?, &SHORT)?;
     let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
@@ -109,7 +107,7 @@ fn short() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Everything, with this build of the functions.
+/// Measures everything with this build of the functions.
 fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     let began = Instant::now();
     let mut report = Report::new(size.judged);

@@ -1,4 +1,4 @@
-//! What a million of something would cost, by `infra/prices.json`.
+//! Modelled prices by `infra/prices.json`.
 
 use crate::cost::{Costs, Used};
 use crate::report::{Aim, Report};
@@ -6,7 +6,7 @@ use keelway_cloud_tests::Problem;
 use serde_json::Value;
 use std::path::Path;
 
-/// Answers of the executors per task: `started` and `finished`.
+/// The answers of executors to a task: `started` and `finished`.
 const ANSWERS: f64 = 2.0;
 
 fn prices() -> Result<Value, Problem> {
@@ -15,7 +15,7 @@ fn prices() -> Result<Value, Problem> {
     serde_json::from_str(&text).map_err(|error| Problem::of("infra/prices.json", error))
 }
 
-/// Tells the modelled price of a million tasks, and of a million sequences of four tasks.
+/// Reports the modelled price of a million tasks, and of a million sequences of four tasks.
 pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
     let prices = prices()?;
     let group = format!("price, modelled, {} list prices of {}", text_of(&prices["region"]), text_of(&prices["checked"]));
@@ -33,7 +33,7 @@ pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Tells the modelled price of a million things called `what`, each with one event over the bus, during which the function waits for so
+/// Reports the modelled price of a million times `what`, each with one event over the bus, during which the function waits for this
 /// many calls of a git host.
 pub fn tell_one(report: &mut Report, group: &str, what: &str, one: &Used, calls: f64) -> Result<(), Problem> {
     let prices = prices()?;
@@ -63,13 +63,14 @@ fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// `events`: those that others put on the bus.
+/// The parts of a price. `events`: those that others put on the bus.
 fn parts(prices: &Value, used: &Used, events: f64) -> Vec<(&'static str, f64)> {
     let price = |name: &str| prices["perMillion"][name].as_f64().unwrap_or_default();
     let assumed = |name: &str| assumed(prices, name);
     let dynamodb = used.writes * price("dynamodbWriteUnits") + used.reads * price("dynamodbReadUnits");
     let bus = (used.events + events) * price("eventbridgeCustomEvents");
-    // Each message from the bus is sent, received and deleted; the engine's own are sent by the function, which counts that itself.
+    // Each message from the bus is sent, received and deleted. The engine's own messages are sent by the function, which counts
+    // them itself.
     let handled =
         used.outside * assumed("sqsRequestsPerMessage") + (used.messages - used.outside) * (assumed("sqsRequestsPerMessage") - 1.0);
     let sqs = (handled + used.sends) * price("sqsRequests");

@@ -1,5 +1,5 @@
-//! How much later something is done if a function dies on the way: after each request that it makes, once. The time is that of the
-//! world in memory, with the visibility timeouts of the template's queues, so it is the same on every machine. Nobody sweeps.
+//! The delay if a function dies: after each of its requests, once. The time is that of the in-memory world with the visibility
+//! timeouts of the template's queues, so it is the same on every machine. There is no sweep.
 
 use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
@@ -24,13 +24,13 @@ use keelway_world::story::{BEGINNING, Mode};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From the death of a function until its work goes on.
+/// The aim for the time from the death of a function until its work continues, in seconds.
 const AIM: f64 = 60.0;
-/// What takes longer does not end.
+/// The time after which a story counts as stuck.
 const PATIENCE: Span = Span::minutes(120);
-/// People, executors and deployers look so often.
+/// The interval at which people, executors and deployers look.
 const LOOK: Span = Span::seconds(1);
-/// How long the deployer works, and how often it is heard of.
+/// How long the deployer works.
 const WORK: Span = Span::seconds(60);
 const BEAT: Span = Span::seconds(20);
 
@@ -56,14 +56,14 @@ spec:
       pullRequest: {type: github, url: https://git.example.com/shop/podinfo, baseBranch: main, secretRef: {name: git}}
 ";
 
-/// When everything was done, counted from the beginning, and the requests of the function.
+/// When everything was done, and the requests of the function.
 type Told = (Span, Vec<Method>);
 
-/// Something that is done from its beginning to its end.
+/// Something that runs from its beginning to its end.
 type Story = fn(Mode) -> Result<Told, Problem>;
 
-/// How long a queue hides the messages of a function that died: the functions for attempts and deployers hold them, the other queues'
-/// visibility timeout in the template is a minute.
+/// How long a queue hides the messages of a function that died. The functions for attempts and deployers hold their messages; the
+/// visibility timeout of the other queues is a minute in the template.
 fn hidden(engine: &str) -> Span {
     if [ATTEMPTS, DEPLOYERS].contains(&engine) { Span::seconds(HELD.as_secs() as i64) } else { Span::seconds(60) }
 }
@@ -110,7 +110,7 @@ pub fn measure(report: &mut Report, say: &dyn Fn(&str)) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Time passes here as the engines say, so what takes longer is a malfunction on every machine.
+/// Time moves here as the engines demand, so a longer delay is a malfunction on every machine.
 fn within(what: &str, late: Span) -> Result<(), Problem> {
     let late = late.0 as f64 / 1000.0;
     if late <= AIM { Ok(()) } else { Err(format!("recovery, {what}: {late} s, and {AIM} s are allowed").into()) }
@@ -123,7 +123,7 @@ fn fine(what: &str, answer: &Answer) -> Result<(), Problem> {
     }
 }
 
-/// Lets time pass, and people act, until something is done.
+/// Moves time, and lets people act, until something is done.
 fn until<S: Stand>(stand: &mut S, mut done: impl FnMut(&mut S) -> Result<bool, Problem>) -> Result<Span, Problem> {
     while !done(stand)? {
         if stand.now() - BEGINNING > PATIENCE {
@@ -222,7 +222,7 @@ fn heartbeat() -> Call {
     Call::Heartbeat { token: "token".into(), running: true, lease: LEASE, progress: Progress::default() }
 }
 
-/// Whether the first version is there, its status, and whether somebody has claimed it.
+/// The status of the first version, if it exists, and whether it is claimed.
 fn first(stand: &DeploymentsWorld) -> Option<(Status, bool)> {
     stand.state("shop", "carts")?.last.map(|last| (last.status, last.claim.is_some()))
 }
@@ -255,7 +255,7 @@ fn deployments(mode: Mode) -> Result<Told, Problem> {
     Ok((done, stand.story.calls))
 }
 
-/// How long after its last word a deployer is given up, if it has been heard of so often.
+/// How long after its last heartbeat a deployer is given up, after this number of heartbeats.
 fn silent(beats: usize) -> Result<Span, Problem> {
     let mut stand = config(Mode::Clean)?;
     until(&mut stand, |stand| Ok(first(stand).is_some()))?;
@@ -280,13 +280,13 @@ fn webhooks(mode: Mode) -> Result<Told, Problem> {
     Ok((done, stand.story.calls))
 }
 
-/// How long Keelway's own deployer took, and with how many requests.
+/// The duration and the number of requests of Keelway's own deployer.
 struct CarriedOut {
     took: Span,
     requests: u64,
 }
 
-/// A canary with hooks to its end, or cancelled on the way and taken back. The deployer dies after its request with this number.
+/// A canary with hooks to its end, or one that is cancelled and reverted. The deployer dies after its request with this number.
 fn carried_out(cancelled: bool, dies: Option<u64>) -> Result<CarriedOut, Problem> {
     let mut next = definition("Canary", &stand::version(2));
     let bake = |seconds| Some(Span::seconds(seconds));

@@ -1,15 +1,15 @@
-//! The table, and the same as JSON.
+//! The report as a table and as JSON.
 
 use keelway_cloud_tests::Problem;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
 
-/// What a value should be.
+/// The aim of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Aim {
-    /// It is told, not judged.
+    /// None: the value is only reported.
     None,
     /// At most this.
     AtMost(f64),
@@ -27,7 +27,7 @@ pub struct Row {
     met: Option<bool>,
 }
 
-/// All values, and what could not be measured.
+/// All values, and notes about those that could not be measured.
 #[derive(Debug, Serialize)]
 pub struct Report {
     #[serde(skip)]
@@ -37,7 +37,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whose values are judged by their aims, or only told.
+    /// A report whose values are compared with their aims, or not.
     pub fn new(judged: bool) -> Self {
         Self { judged, rows: vec![], notes: vec![] }
     }
@@ -57,7 +57,7 @@ impl Report {
         self.notes.push(text.into());
     }
 
-    /// Writes a file for each kind of values that there are.
+    /// Writes a file for each group of values.
     pub fn write(&self, directory: &Path) -> Result<(), Problem> {
         let kinds = [
             ("costs", &["cost", "price"][..]),

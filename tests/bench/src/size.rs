@@ -1,42 +1,42 @@
-//! How much is done: the whole bench, or a little of every part of it.
+//! The amount of work: the whole bench, or a little of every part.
 
 use crate::promotions::SHARING;
 use std::time::Duration;
 
-/// How often, and how many.
+/// The amount of work of each part.
 #[derive(Debug)]
 pub struct Size {
-    /// Whether values are compared with aims: those of release builds, and of enough rounds.
+    /// Whether values are compared with aims, which are those of release builds and enough rounds.
     pub judged: bool,
-    /// Starts of each function.
+    /// The starts of each function.
     pub starts: usize,
-    /// Runs of each sequence whose cost is counted.
+    /// The runs of each sequence whose cost is counted.
     pub runs: usize,
-    /// Finished sequences in the table, and sequences waiting on one lane.
+    /// The finished sequences in the table, and the sequences that wait on one lane.
     pub many: usize,
-    /// Sequences at once under load.
+    /// The concurrent sequences under load.
     pub load: usize,
-    /// Sequences whose steps from task to task are timed.
+    /// The sequences whose steps from task to task are timed.
     pub sequences: usize,
-    /// Deliveries on one lane.
+    /// The deliveries on one lane.
     pub deliveries: usize,
-    /// Pipelines whose attempts are timed, and revisions that each of them promotes.
+    /// The pipelines whose attempts are timed, and the revisions that each of them promotes.
     pub attempts: (usize, usize),
-    /// Configs whose offers are timed, and pushes to the tag of each.
+    /// The configs whose offers are timed, and the pushes to the tag of each.
     pub offers: (usize, usize),
-    /// How long to look whether anything happens when nothing has to.
+    /// How long to watch that nothing happens while nothing is due.
     pub idle: Duration,
-    /// Pipelines of one repository behind the real client of git hosts.
+    /// The pipelines of one repository with the real client of git hosts.
     pub hosted: usize,
-    /// Pipelines in memory; ten at least, of which each gets an observation.
+    /// The numbers of pipelines in memory, at least ten each: that many get an observation.
     pub pipelines: &'static [usize],
-    /// Versions that are kept when the costs of one more are compared; four at least.
+    /// The number of stored versions when the cost of one more is compared, at least four.
     pub versions: u64,
-    /// Configs of a burst, and pushes to the tag of each.
+    /// The configs of a burst, and the pushes to the tag of each.
     pub burst: (u64, u64),
 }
 
-/// What `make bench` does.
+/// The amount for `make bench`.
 pub const WHOLE: Size = Size {
     judged: true,
     starts: 15,
@@ -54,7 +54,7 @@ pub const WHOLE: Size = Size {
     burst: (100, 10),
 };
 
-/// Enough to see that every part still works.
+/// Enough to show that every part still works.
 pub const SHORT: Size = Size {
     judged: false,
     starts: 1,

@@ -1,7 +1,8 @@
-//! From a function binary's start to its first request for work, beside a function that does nothing; and the sizes of packages.
+//! The time from the start of a function's binary to its first request for work, compared with a function that does nothing; and
+//! the sizes of packages.
 //!
-//! Each function has the variables that its deployed twin has. Some of them read the table once before they ask for work. A stand-in
-//! answers that here, at once: what counts is the functions' own time, not the emulator's.
+//! Each function has the variables of its deployed twin. Some functions read the table before they ask for work; a stand-in answers
+//! at once, because the functions' own time counts, not that of the emulator.
 
 use crate::bed::STANDSTILL;
 use crate::load::resident;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 const EMPTY: &str = "empty";
 
-/// A binary, and the variables that are set for it.
+/// A binary with its variables.
 struct Function {
     name: String,
     variables: BTreeMap<String, String>,
@@ -30,14 +31,14 @@ struct Start {
     resident_mb: f64,
 }
 
-/// Measures starts of the functions of a build, and sizes.
+/// Measures the starts of the functions of a build, and the sizes.
 pub fn measure(stack: &Stack, raw: &Raw, build: &Path, rounds: usize, report: &mut Report) -> Result<(), Problem> {
     let table = stand_in().map_err(|error| Problem::of("a stand-in for the table", error))?;
     let deployed = deployed(stack, raw)?;
     let empty = Function { name: EMPTY.into(), variables: BTreeMap::new() };
     let functions: Vec<&Function> = std::iter::once(&empty).chain(&deployed).collect();
     let mut starts: Vec<Vec<Start>> = functions.iter().map(|_| vec![]).collect();
-    // In turns, so that a busy moment of the machine hits all of them.
+    // In turns, so that a busy moment of the machine affects all of them.
     for _ in 0..rounds {
         for (function, starts) in functions.iter().zip(&mut starts) {
             starts.push(one(&build.join(function.binary()), &function.variables, &table)?);
@@ -106,13 +107,13 @@ fn sizes(packages: &Path, functions: &[Function], report: &mut Report) {
     }
 }
 
-/// Answers every request with `{}`, for as long as this process lives; its URL.
+/// Starts a server that answers every request with `{}` as long as this process lives, and returns its URL.
 fn stand_in() -> std::io::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let url = format!("http://{}", listener.local_addr()?);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // Functions are ended as soon as they have started: how a connection ends says nothing.
+            // Functions are ended as soon as they have started, so errors of connections have no meaning.
             std::thread::spawn(move || drop(answer_all(&stream)));
         }
     });
@@ -142,7 +143,7 @@ fn one(binary: &Path, own: &BTreeMap<String, String>, table: &str) -> Result<Sta
     let wrong = |error: std::io::Error| Problem::of(&binary.display().to_string(), error);
     let listener = TcpListener::bind("127.0.0.1:0").map_err(wrong)?;
     let runtime = listener.local_addr().map_err(wrong)?.to_string();
-    // What Lambda sets.
+    // The variables that Lambda sets.
     let variables = [
         ("AWS_LAMBDA_RUNTIME_API", runtime.as_str()),
         ("AWS_LAMBDA_FUNCTION_NAME", "bench"),
@@ -160,7 +161,7 @@ fn one(binary: &Path, own: &BTreeMap<String, String>, table: &str) -> Result<Sta
     let start = Instant::now();
     let mut child = command.spawn().map_err(wrong)?;
     let asked = first_request(&listener, &mut child, start);
-    // While the request waits for its answer; without one, the function would end.
+    // Read while the request waits for its answer; without one, the function would end.
     let memory = resident(child.id());
     drop(child.kill());
     drop(child.wait());

@@ -49,7 +49,8 @@ impl Api {
         Self { url: url.trim_end_matches('/').to_owned(), token: token.to_owned(), client: crate::raw::client() }
     }
 
-    /// As a person with a token of their own, which is made when it is asked for first. A name that the caller only writes proves nothing.
+    /// As a person with a token of their own, which is made when it is asked for first. A name that the caller only writes proves
+    /// nothing.
     ///
     /// # Errors
     /// When the API refuses or does not answer.

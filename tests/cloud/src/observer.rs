@@ -118,8 +118,8 @@ impl Observer {
         });
     }
 
-    /// Events of these contexts or projects, each once, in the order they were published first. Not those of the audit: they tell of the
-    /// requests to the API, which each entrance of a case makes in another number.
+    /// Events of these contexts or projects, each once, in the order they were published first. Not those of the audit: they tell
+    /// of the requests to the API, which each entrance of a case makes in another number.
     pub fn events(&self, keys: &HashSet<String>) -> Vec<Arc<Seen>> {
         let books = lock(&self.books);
         let mut places: Vec<usize> = keys.iter().filter_map(|key| books.by_key.get(key)).flatten().copied().collect();

@@ -1,9 +1,10 @@
 //! Cases told to the deployed stack: events go over the real bus and the real API, time is real, and what comes out is what an
 //! observer with a rule of its own sees.
 //!
-//! A step is over when nothing it set off is under way any more, which is known and not guessed: the log line of each message names the
-//! messages it sent, so a step waits for the line of its input and for those of all messages that follow from it. What they published has
-//! arrived at the observer when a mark that is put on the bus after it has. So what did not happen by the end of a step does not happen.
+//! A step is over when nothing it set off is under way any more, which is known and not guessed: the log line of each message names
+//! the messages it sent, so a step waits for the line of its input and for those of all messages that follow from it. What they
+//! published has arrived at the observer when a mark that is put on the bus after it has. So what did not happen by the end of a
+//! step does not happen.
 
 use crate::api::{Api, Reply, project_manifest};
 use crate::cloud::now_millis;

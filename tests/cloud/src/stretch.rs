@@ -1,9 +1,9 @@
 //! How long a case's spans last on a real clock.
 //!
-//! In a case, steps take no time and spans are a few seconds. On a real clock steps do take time, so spans are stretched: twice as long,
-//! `startDeadline: 2s` is `startDeadline: 4s` and `wait: 3s` lasts 6 s. Whether that is enough depends on the machine. A run whose steps took
-//! more time than its spans leave ([`Stretch::is_too_little`]) did not tell the case, so its failure says nothing, and the case is told
-//! again with spans twice as long.
+//! In a case, steps take no time and spans are a few seconds. On a real clock steps do take time, so spans are stretched: twice as
+//! long, `startDeadline: 2s` is `startDeadline: 4s` and `wait: 3s` lasts 6 s. Whether that is enough depends on the machine. A run
+//! whose steps took more time than its spans leave ([`Stretch::is_too_little`]) did not tell the case, so its failure says nothing,
+//! and the case is told again with spans twice as long.
 
 use std::time::{Duration, Instant};
 

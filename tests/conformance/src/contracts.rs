@@ -1,5 +1,5 @@
-//! The contracts over an engine's stories: each message twice, and something going wrong after each single request, leave exactly the
-//! same events, bytes and state behind.
+//! The contracts over an engine's stories: each message twice, and something going wrong after each single request, leave exactly
+//! the same events, bytes and state behind.
 
 use crate::chosen::is_one;
 use keelway_world::case::{Case, Failure, Tells, run};
@@ -113,7 +113,8 @@ where
         failures
     }
 
-    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one request of each case.
+    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one
+    /// request of each case.
     pub fn hold_in_forks(&self) {
         let cases = self.holding();
         let (mut failures, mut mended) = (vec![], 0);

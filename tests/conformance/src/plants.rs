@@ -1,7 +1,8 @@
 //! Faults that are planted to show that the tests find them.
 //!
-//! Which seed and which case find a fault is remembered in `plants.json` and tried first. What no longer finds it, because the engine or
-//! its scheduler draws other numbers now, is looked for as if nothing were remembered, and the line to remember is printed.
+//! Which seed and which case find a fault is remembered in `plants.json` and tried first. What no longer finds it, because the
+//! engine or its scheduler draws other numbers now, is looked for as if nothing were remembered, and the line to remember is
+//! printed.
 
 use crate::sim::{Stats, Violation, number};
 use serde::{Deserialize, Serialize};
@@ -97,8 +98,8 @@ impl<P: Copy + Debug + Ord + Send + Sync> Family<'_, P> {
         assert!(missed.is_empty(), "not found in {} seeds: {missed:?}", self.seeds);
     }
 
-    /// What is remembered, if it still holds; the first seed and the first case otherwise. If it is remembered that no seed, or no case, finds
-    /// the fault, none is tried as long as the other one does.
+    /// What is remembered, if it still holds; the first seed and the first case otherwise. If it is remembered that no seed, or no
+    /// case, finds the fault, none is tried as long as the other one does.
     fn found(&self, plant: P, remembered: Option<&Finders>) -> Found {
         // A seed the engine itself fails on shows nothing.
         let violated =

@@ -1,5 +1,5 @@
-//! A stand for direct tests: one worker on the twins, one project `p`, a clock moved by hand, and executors that answer as rules have
-//! them answer.
+//! A stand for direct tests: one worker on the twins, one project `p`, a clock moved by hand, and executors that answer as rules
+//! have them answer.
 
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object};
 use keelway_domain::names::{Context, ProjectName};

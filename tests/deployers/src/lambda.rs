@@ -1,4 +1,5 @@
-//! A double of Lambda's API, and of those of ECS and CodeBuild, that is as strict as the service about revisions, versions and weights. Each call is a request of the world.
+//! A double of the APIs of Lambda, ECS and CodeBuild, as strict as the services about revisions, versions and weights. Each call is
+//! a request in the in-memory world.
 
 use keelway_domain::deployments::definition::Starter;
 use keelway_domain::deployments::plan::{Code, Function};
@@ -25,31 +26,31 @@ pub struct Deployed {
 #[derive(Default)]
 pub struct State {
     pub functions: BTreeMap<String, Deployed>,
-    /// Every change of an alias: `<function>:<alias> <route>`, and every version that was made.
+    /// Every change of an alias (`<function>:<alias> <route>`) and every published version.
     pub log: Vec<String>,
-    /// The payloads of calls, and what the log said then.
+    /// The payload of each invocation, and the length of the log at that time.
     pub calls: Vec<(Value, usize)>,
-    /// So many calls fail, and how.
+    /// How many invocations fail, and the error.
     pub failing: u32,
     pub fails_with: Option<Called>,
-    /// A call takes so long; and whether one is on its way.
+    /// How long an invocation takes, and whether one is in progress.
     pub takes: Span,
     pub calling: bool,
-    /// A version is ready when it was asked for so often.
+    /// How often a new version must be asked for until it is ready.
     pub slow: u32,
-    /// It never is.
+    /// If set, new versions never become ready, for this reason.
     pub broken: Option<String>,
-    /// What is read of a package is not what was meant.
+    /// If set, the package that Lambda reads has this SHA-256 instead of the expected one.
     pub overwritten: Option<String>,
-    /// Updates of this alias are refused.
+    /// The alias whose updates are refused.
     pub forbidden: Option<String>,
-    /// The requests that started a task or a build, and those that stopped one.
+    /// The requests that started or stopped a task or a build.
     pub started: Vec<String>,
     pub stopped: Vec<String>,
-    /// The requests that asked for a state, and what is answered if it is asked for.
+    /// The requests for the state of a task or a build, and the state that is answered.
     pub looks: Vec<String>,
     pub answer: Value,
-    /// Nothing is started, because of this.
+    /// If set, nothing can be started, for this reason.
     pub unable: Option<String>,
     revision: u32,
 }
@@ -60,7 +61,7 @@ pub struct Lambda {
     state: Arc<Mutex<State>>,
 }
 
-/// `1`, or `1 10%2`.
+/// The text of a route: `1`, or `1 10%2`.
 pub fn shown(route: &Route) -> String {
     let canary = route.canary.as_ref().map(|(version, percent)| format!(" {percent}%{version}"));
     format!("{}{}", route.version, canary.unwrap_or_default())

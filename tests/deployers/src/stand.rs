@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The worker that carries out deployments: its requests can be made to fail.
+/// The worker that carries deployments out. Its requests can be made to fail.
 pub const DEPLOYER: usize = 2;
 
 pub struct Stand {
@@ -27,18 +27,19 @@ pub struct Stand {
     pub lambda: Lambda,
     pub engine: Deployments<Worker>,
     deployers: Arc<Deployers<Worker, Lambda>>,
-    /// The deployer stalls after its request with this number, once: the message is delivered again, and that delivery goes on later.
+    /// If set, the deployer stalls once, after its request with this number: the message is delivered again, and the first delivery
+    /// continues later.
     pub stall_after: Option<u64>,
     stalled: Option<Task<Option<Handled>>>,
-    /// The deployer stops after its request with this number, once.
+    /// If set, the deployer stops once, after its request with this number.
     pub crash_after: Option<u64>,
-    /// For so long the message of a deployer that failed or stopped is not delivered again.
+    /// How long the message of a deployer that failed or stopped stays hidden.
     pub invisible: Span,
-    /// Every message to the deployer is handled twice.
+    /// Whether every message to the deployer is handled twice.
     pub twice: bool,
-    /// Requests of the deployer so far.
+    /// The number of the deployer's requests.
     pub requests: u64,
-    /// The times of the messages by which the deployer took a step.
+    /// The times of the messages with which the deployer took a step.
     pub jobs: Vec<Timestamp>,
 }
 
@@ -50,7 +51,7 @@ pub fn version(n: u32) -> String {
     format!("arn:aws:lambda:eu-central-1:1:function:shop:{n}")
 }
 
-/// A config with the alias `shop:live` as its target.
+/// A config whose target is the alias `shop:live`.
 pub fn definition(kind: &str, image: &str) -> Definition {
     let definition = json!({
         "template": {"containers": [{"name": "app", "image": image}]},
@@ -62,7 +63,7 @@ pub fn definition(kind: &str, image: &str) -> Definition {
     serde_json::from_value(definition).unwrap()
 }
 
-/// Another version of the same config.
+/// The same config with another image.
 pub fn with_image(definition: &Definition, image: &str) -> Definition {
     Definition { template: json!({"containers": [{"name": "app", "image": image}]}), ..definition.clone() }
 }
@@ -78,7 +79,7 @@ impl Default for Stand {
 }
 
 impl Stand {
-    /// A function `shop` with nine versions, and no alias.
+    /// A stand with a function `shop` that has nine versions and no alias.
     pub fn new() -> Self {
         let world = World::new(Timestamp(1_700_000_000_000));
         let engine = |worker| Deployments::new(world.worker(worker), Limits::default());
@@ -102,7 +103,7 @@ impl Stand {
         }
     }
 
-    /// The same with version 1 deployed at `shop:live`; what was logged is forgotten.
+    /// A stand with version 1 deployed at `shop:live`, and an empty log.
     pub fn deployed(definition: &Definition) -> Self {
         let mut stand = Self::new();
         stand.apply(&with_image(definition, &version(1)));
@@ -116,17 +117,17 @@ impl Stand {
         stand
     }
 
-    /// Applies a definition; the change becomes a version.
+    /// Applies a definition; its change becomes a version.
     pub fn apply(&mut self, definition: &Definition) {
         let wanted = Wanted { definition, source: "", by: "ann", request: None, over: None };
         block_on(self.engine.apply(&to(), &wanted)).unwrap();
         self.work();
-        // Until the change has settled, and the steps that follow at once are taken.
+        // Until the change has settled, and the steps that follow at once are done.
         self.pass(Span(2100));
     }
 
     pub fn command(&mut self, command: Command) {
-        // Every command has a time of its own.
+        // Every command has another time.
         self.pass(Span(1));
         let now = self.world.now();
         let note = Note { by: "ann".into(), at: now, id: now.0 as u64, ..Note::default() };
@@ -135,7 +136,7 @@ impl Stand {
         self.work();
     }
 
-    /// An event of an AWS service, as the bus's envelope.
+    /// Delivers an event of an AWS service, in the envelope of the bus.
     pub fn event(&mut self, envelope: &Value) {
         let notice = keelway_wire::aws::events::notice(envelope, self.world.now()).unwrap().unwrap();
         self.world.enqueue(keelway_engine::deployments::NAME, Parcel::Own(Message::Notice { notice }.letter().body));
@@ -154,7 +155,7 @@ impl Stand {
         self.last().status
     }
 
-    /// Where an alias of `shop` points.
+    /// The route of an alias of `shop`.
     pub fn alias(&self, alias: &str) -> String {
         self.lambda.state().functions["shop"].aliases.get(alias).map_or("-".into(), |alias| shown(&alias.route))
     }
@@ -167,13 +168,13 @@ impl Stand {
         self.lambda.state().log.clone()
     }
 
-    /// What is asserted, with everything that explains it.
+    /// Asserts the status and the route of an alias, and prints the whole story if they differ.
     pub fn assert_ended(&self, status: Status, alias: &str) {
         let last = self.last();
         assert_eq!((last.status, self.alias("live").as_str()), (status, alias), "{last:#?}\n{:?}", self.log());
     }
 
-    /// Time passes, and with it all timers.
+    /// Moves time, and fires the timers.
     pub fn pass(&mut self, time: Span) {
         let until = self.world.now() + time;
         loop {
@@ -191,17 +192,17 @@ impl Stand {
         self.work();
     }
 
-    /// All messages to the deployer are lost.
+    /// Drops all messages to the deployer.
     pub fn lose_jobs(&mut self) {
         self.world.core().queue.messages.retain(|_, message| message.engine != DEPLOYERS);
     }
 
-    /// Works until no message is left that is due.
+    /// Handles messages until none is due.
     pub fn work(&mut self) {
         self.work_but(&[]);
     }
 
-    /// The same, and nobody has time for the messages to these engines.
+    /// Handles messages until none is due, except those for these engines.
     fn work_but(&mut self, busy: &[&str]) {
         loop {
             let id = {
@@ -227,7 +228,7 @@ impl Stand {
         }
     }
 
-    /// One delivery to the deployer. `false`: it failed, or the deployer stopped.
+    /// Handles one delivery to the deployer. `false`: it failed, or the deployer stopped.
     fn deploy(&mut self, received: &keelway_world::queue::Received) -> bool {
         let job = serde_json::from_str(&received.parcel.text());
         let (deployers, received) = (self.deployers.clone(), received.clone());
@@ -247,7 +248,7 @@ impl Stand {
                 return handled.is_some();
             }
             if self.lambda.state().calling {
-                // A hook takes its time, and the others do not wait for it.
+                // A hook takes its time, during which other engines continue.
                 let mut core = self.world.core();
                 core.now = core.now + Span::seconds(5);
                 let now = core.now;
@@ -263,7 +264,7 @@ impl Stand {
         }
     }
 
-    /// The delivery that stalled goes on to its end. `false`: none has stalled.
+    /// Continues the delivery that stalled. `false`: none has stalled.
     pub fn go_on(&mut self) -> bool {
         let Some(stalled) = self.stalled.take() else { return false };
         block_on(stalled);

@@ -22,7 +22,7 @@ pub(crate) fn answer(store: &mut Store, request: &Request, path: &[String]) -> R
     }
 }
 
-/// The ticket in the address was made for one token and one commit.
+/// The ticket in the address is valid for one token and one commit.
 fn codeload(store: &mut Store, request: &Request, (owner, name): (&str, &str), sha: &str) -> Result<Answer, Refused> {
     let given = request.query::<Ticket>()?.token.unwrap_or_default();
     let ticket = |token: &str| crate::webhooks::sha256(format!("{token}:{sha}").as_bytes())[..32].to_owned();
@@ -58,12 +58,12 @@ fn backend(store: &mut Store, request: &Request, (owner, name): (&str, &str), re
         ("HTTP_CONTENT_ENCODING", request.header("content-encoding").unwrap_or_default().to_owned()),
         ("GIT_PROTOCOL", request.header("git-protocol").unwrap_or_default().to_owned()),
         ("GIT_CONFIG_COUNT", "1".to_owned()),
-        // Whoever started the host need not be who made the directory.
+        // The user of the host may differ from the owner of the directory.
         ("GIT_CONFIG_KEY_0", "safe.directory".to_owned()),
         ("GIT_CONFIG_VALUE_0", "*".to_owned()),
     ];
     let output = repository.git.output(&["http-backend"], Some(&request.body), &environment)?;
-    // A CGI answer: lines of header, an empty line, the body.
+    // A CGI answer: header lines, an empty line, the body.
     let end = output.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(output.len());
     let mut answer = Answer { status: 200, headers: vec![], body: output.get(end + 4..).unwrap_or_default().to_vec() };
     for line in String::from_utf8_lossy(&output[..end]).lines() {

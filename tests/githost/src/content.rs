@@ -1,10 +1,10 @@
-//! Branches and files of a repository: every change is a commit, and every move of a branch names where it was.
+//! The branches and files of a repository. Every change is a commit, and every move of a branch names its old position.
 
 use crate::git::{Change, Commit, Signature, is_reference};
 use crate::model::{Repository, now};
 use crate::refused::Refused;
 
-/// A path and its new bytes; `None` removes it.
+/// A path and its new content. `None` removes the file.
 pub type NewFile = (String, Option<Vec<u8>>);
 
 impl Repository {
@@ -13,12 +13,12 @@ impl Repository {
         format!("{}/{}", self.owner, self.name)
     }
 
-    /// The commit of a branch, which must exist.
+    /// The commit of an existing branch.
     pub fn tip(&self, branch: &str) -> Result<String, Refused> {
         self.git.branch(branch)?.ok_or_else(|| Refused::Branch(branch.to_owned()))
     }
 
-    /// The commit that a branch, tag or id names; the default branch's for `None` or nothing.
+    /// The commit that a branch, tag or id names. `None` or an empty text: that of the default branch.
     pub fn commit_of(&self, revision: Option<&str>) -> Result<String, Refused> {
         let revision = revision.filter(|revision| !revision.is_empty()).unwrap_or(&self.default_branch);
         self.git.resolve(revision)?.ok_or_else(|| Refused::Object(revision.to_owned()))
@@ -80,8 +80,8 @@ impl Repository {
         affected.into_iter().try_for_each(|number| self.close(number, by))
     }
 
-    /// Commits files onto a branch, which is created from `start` (or from nothing in an empty repository) if it does not exist. The
-    /// commit's id.
+    /// Commits files to a branch, and returns the id of the commit. A missing branch starts at `start`, or at nothing in an empty
+    /// repository.
     pub fn put_files(
         &mut self,
         branch: &str,
@@ -131,7 +131,7 @@ impl Repository {
         Ok(sha)
     }
 
-    /// Stores a commit by a user, now.
+    /// Stores a commit by a user, with the present time.
     pub(crate) fn commit_tree(&mut self, tree: &str, parents: &[String], message: &str, by: &str) -> Result<String, Refused> {
         let author = who(by);
         let (tree, parents, committer, message) = (tree.to_owned(), parents.to_vec(), author.clone(), message.to_owned());
@@ -145,7 +145,7 @@ impl Repository {
     }
 }
 
-/// A user, committing now.
+/// The signature of a user, with the present time.
 pub(crate) fn who(user: &str) -> Signature {
     Signature { name: user.to_owned(), email: format!("{user}@noreply.localhost"), at: now() }
 }

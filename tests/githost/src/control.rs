@@ -1,5 +1,5 @@
-//! `/_host/…`: faults, people and the log, for tests and scripts that are not in this process. Without a token: the host listens on a
-//! loopback address.
+//! `/_host/…`: faults, people and the log, for tests and scripts in other processes. It needs no token, because the host listens on
+//! a loopback address.
 
 use crate::faults::Fault;
 use crate::http::{Answer, Request};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 struct Commit {
     branch: String,
     message: String,
-    /// Path and text; null removes the file.
+    /// Paths and texts. `null` removes a file.
     files: BTreeMap<String, Option<String>>,
 }
 

@@ -1,65 +1,65 @@
-//! Faults on demand: which requests fail, and how.
+//! Faults: which requests fail, and how.
 
 use crate::http::Answer;
 use crate::model::{Form, now};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What goes wrong.
+/// The effect of a fault.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Action {
-    /// Nothing is done; this status is the answer.
+    /// The request has no effect, and gets this status.
     Status {
-        /// The status.
+        /// The status of the answer.
         status: u16,
         /// `Retry-After`, in seconds.
         #[serde(default)]
         retry_after: Option<u64>,
-        /// The body; one in the form's shape if left out.
+        /// The body. Default: an error in the form's format.
         #[serde(default)]
         body: Option<String>,
     },
-    /// Nothing is done; the connection is closed.
+    /// The request has no effect, and the connection is closed.
     Drop,
-    /// It is done; the connection is closed before the answer.
+    /// The request has its effect, and the connection is closed before the answer.
     Lose,
-    /// It is done later.
+    /// The request is handled later.
     Delay {
-        /// How much later.
+        /// The delay.
         milliseconds: u64,
     },
-    /// Nothing is done; the answer is a page for people, with the status of a success.
+    /// The request has no effect, and gets a web page with a successful status.
     Html,
-    /// It is done; half of the answer's JSON comes.
+    /// The request has its effect, and half of the answer's JSON is sent.
     Cut,
-    /// It is done; numbers are texts in the answer, texts are numbers and lists are objects.
+    /// The request has its effect; in the answer, numbers become strings, strings numbers, and lists objects.
     Types,
-    /// Nothing is done; the host says that there were too many requests.
+    /// The request has no effect, and gets the error of a rate limit.
     RateLimit {
-        /// Seconds until it takes requests again.
+        /// Seconds until requests are accepted again.
         retry_after: u64,
-        /// GitHub: the secondary limit, with `Retry-After`; otherwise the hourly one, with `X-RateLimit-Reset`.
+        /// On GitHub: the secondary limit, with `Retry-After`. Otherwise the hourly one, with `X-RateLimit-Reset`.
         #[serde(default)]
         secondary: bool,
     },
 }
 
-/// A fault and the requests that it hits.
+/// A fault, and the requests that it hits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fault {
-    /// `GET`, `POST`, …; `write`: all but `GET`; left out: every method.
+    /// `GET`, `POST`, …; `write` means all but `GET`. Default: every method.
     #[serde(default)]
     pub method: Option<String>,
-    /// The path as it is sent, without the query; `*` stands for any text.
+    /// The path as it is sent, without the query. `*` matches any text.
     pub path: String,
-    /// So many matching requests pass first.
+    /// How many matching requests pass first.
     #[serde(default)]
     pub skip: u64,
-    /// So many are hit.
+    /// How many matching requests are hit.
     #[serde(default = "once")]
     pub times: u64,
-    /// How.
+    /// The effect.
     #[serde(flatten)]
     pub action: Action,
 }
@@ -69,17 +69,17 @@ fn once() -> u64 {
 }
 
 impl Fault {
-    /// Hits the next request with this method and path.
+    /// A fault of the next request with this method and path.
     pub fn next(method: &str, path: &str, action: Action) -> Self {
         Self { method: Some(method.to_owned()), path: path.to_owned(), skip: 0, times: 1, action }
     }
 
-    /// Hits so many.
+    /// Sets the number of requests that are hit.
     pub fn times(self, times: u64) -> Self {
         Self { times, ..self }
     }
 
-    /// After so many that pass.
+    /// Sets the number of requests that pass first.
     pub fn after(self, skip: u64) -> Self {
         Self { skip, ..self }
     }
@@ -90,12 +90,12 @@ impl Fault {
     }
 }
 
-/// The faults that are still to come, in the order in which they were set.
+/// The faults that remain, in the order in which they were set.
 #[derive(Debug, Default)]
 pub(crate) struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// What happens to this request: the first fault that fits is used up by one.
+    /// The effect on this request: that of the first matching fault, whose count decreases.
     pub fn hit(&mut self, method: &str, path: &str) -> Option<Action> {
         let fault = self.0.iter_mut().find(|fault| fault.times > 0 && fault.fits(method, path))?;
         if fault.skip > 0 {
@@ -109,7 +109,7 @@ impl Faults {
     }
 }
 
-/// Whether a text fits a pattern in which `*` stands for any text.
+/// Whether a pattern matches a text. `*` matches any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(first) else { return false };
@@ -122,7 +122,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     text.ends_with(last)
 }
 
-/// The answer to a request that is not carried out; `None` if it is.
+/// The answer to a request that has no effect. `None`: the request is handled.
 pub(crate) fn instead(action: &Action, form: Form) -> Option<Answer> {
     match action {
         Action::Status { status, retry_after, body } => {
@@ -163,7 +163,7 @@ fn limited(form: Form, seconds: u64, secondary: bool) -> Answer {
             let answer = error(form, 403, "API rate limit exceeded for user ID 1.").with("x-ratelimit-limit", "5000");
             answer.with("x-ratelimit-remaining", "0").with("x-ratelimit-used", "5000").with("x-ratelimit-reset", reset)
         }
-        // Gitea has no limit of its own: proxies in front of it do.
+        // Gitea itself has no rate limit: this is the answer of a proxy.
         Form::Gitea => Answer::text(429, "text/plain", "Too Many Requests\n").with("retry-after", wait),
         Form::GitLab => {
             let answer = Answer::text(429, "text/plain", "Retry later\n").with("retry-after", wait);
@@ -176,7 +176,7 @@ fn limited(form: Form, seconds: u64, secondary: bool) -> Answer {
     }
 }
 
-/// Spoils the answer to a request that was carried out.
+/// Changes the answer to a request that was handled.
 pub(crate) fn spoil(action: &Action, mut answer: Answer) -> Answer {
     match action {
         Action::Cut => {

@@ -1,4 +1,4 @@
-//! The one place that runs `git`. Bare repositories with real objects; nothing of the caller's configuration is read.
+//! The only module that runs `git`. Bare repositories with real objects; the caller's git configuration is not read.
 
 mod loose;
 mod run;
@@ -8,22 +8,20 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// A failure of the `git` command itself: the host answers 500.
+/// An error of the `git` command itself. The host answers 500.
 #[derive(Debug, thiserror::Error)]
 #[error("git {command}: {message}")]
 pub struct GitError {
-    /// The subcommand and its arguments.
+    /// The subcommand with its arguments.
     pub command: String,
-    /// What git printed, or why it could not be started.
+    /// The output of git, or why it could not be started.
     pub message: String,
 }
 
-/// Who made a commit, and when.
+/// The author or committer of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    /// The name.
     pub name: String,
-    /// The address.
     pub email: String,
     /// Seconds since 1970.
     pub at: i64,
@@ -32,83 +30,78 @@ pub struct Signature {
 /// A commit.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// Its id.
     pub sha: String,
-    /// Its tree's id.
+    /// The id of its tree.
     pub tree: String,
-    /// Its parents' ids.
+    /// The ids of its parents.
     pub parents: Vec<String>,
-    /// Who wrote it.
     pub author: Signature,
-    /// Who committed it.
     pub committer: Signature,
-    /// The whole message.
     pub message: String,
 }
 
 /// An entry of a tree.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Six octal digits.
+    /// The file mode in six octal digits.
     pub mode: String,
     /// `blob`, `tree` or `commit`.
     pub kind: String,
-    /// The object's id.
+    /// The id of the object.
     pub sha: String,
-    /// Bytes, for a blob.
+    /// The size of a blob in bytes.
     pub size: Option<u64>,
-    /// The path from the root that was listed.
+    /// The path from the root of the listing.
     pub path: String,
 }
 
-/// What a commit does with one path: put an object there, or (`None`) remove it.
+/// The change of one path: a new object (mode and id), or `None` to remove it.
 pub type Change = (String, Option<(String, String)>);
 
-/// The tree without entries, which every repository has.
+/// The id of the empty tree, which every repository has.
 pub(crate) const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// A bare repository.
 #[derive(Debug, Clone, Default)]
 pub struct Git {
     directory: PathBuf,
-    /// What is known of objects, by the command that said so.
+    /// The output of commands that name only objects, which never changes.
     known: Arc<Mutex<HashMap<String, Vec<u8>>>>,
-    /// What its branches were when they were last read.
+    /// The branches when they were last read.
     branches: Arc<Mutex<Option<loose::Branches>>>,
 }
 
 impl Git {
-    /// The repository in this directory, which may not exist yet.
+    /// The repository in this directory, which need not exist yet.
     pub fn at(directory: PathBuf) -> Self {
         Self { directory, ..Self::default() }
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// Creates it.
+    /// Creates the repository.
     pub fn init(&self, branch: &str) -> Result<(), GitError> {
         std::fs::create_dir_all(&self.directory).map_err(|error| failed(&["init"], error.to_string()))?;
         self.text(&["init", "--quiet", "--bare", "--template=", &format!("--initial-branch={branch}"), "."])?;
-        // An automatic collection could remove the commits of a closed pull request.
+        // Automatic garbage collection could remove the commits of a closed pull request.
         let config = std::fs::OpenOptions::new().append(true).open(self.directory.join("config"));
         let written = config.and_then(|mut config| config.write_all(b"[gc]\n\tauto = 0\n"));
         written.map_err(|error| failed(&["config"], error.to_string()))
     }
 
-    /// The commit a branch points at.
+    /// The commit of a branch.
     pub fn branch(&self, name: &str) -> Result<Option<String>, GitError> {
         self.reference(&format!("refs/heads/{name}"))
     }
 
-    /// The object a full reference name points at.
+    /// The object of a full reference name.
     pub fn reference(&self, name: &str) -> Result<Option<String>, GitError> {
         if !is_reference(name) {
             return Ok(None);
         }
-        // Almost every reference is loose: reading its file is a hundred times cheaper than a process.
+        // Almost every reference is loose, and reading its file is a hundred times cheaper than a process.
         if let Ok(text) = std::fs::read_to_string(self.directory.join(name)) {
             return Ok(Some(text.trim().to_owned()));
         }
@@ -131,7 +124,7 @@ impl Git {
         Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(name, sha)| (name.to_owned(), sha.to_owned())).collect())
     }
 
-    /// The references whose files are below a name.
+    /// Collects the references whose files are below a name.
     fn loose(&self, name: &str, all: &mut Vec<(String, String)>) {
         for entry in std::fs::read_dir(self.directory.join(name)).into_iter().flatten().flatten() {
             let name = format!("{name}/{}", entry.file_name().to_string_lossy());
@@ -142,7 +135,7 @@ impl Git {
         }
     }
 
-    /// Moves a reference from one object to another; `None` says that it does not exist. False: it pointed elsewhere.
+    /// Moves a reference from one object to another. `None` means that it does not exist. Returns false if it pointed elsewhere.
     pub fn update(&self, name: &str, new: Option<&str>, old: Option<&str>) -> Result<bool, GitError> {
         const NOTHING: &str = "0000000000000000000000000000000000000000";
         let old = old.unwrap_or(NOTHING);
@@ -165,7 +158,7 @@ impl Git {
         Ok(found.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
-    /// `blob`, `tree`, `commit` or `tag`, if the object is there.
+    /// The kind of an object (`blob`, `tree`, `commit` or `tag`), if it exists.
     pub fn kind(&self, sha: &str) -> Result<Option<String>, GitError> {
         if !is_sha(sha) {
             return Ok(None);
@@ -173,7 +166,7 @@ impl Git {
         Ok(self.found(&["cat-file", "-t", sha])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
-    /// Reads a commit, if the id names one.
+    /// A commit. `None`: the id does not name one.
     pub fn commit(&self, sha: &str) -> Result<Option<Commit>, GitError> {
         if self.kind(sha)?.as_deref() != Some("commit") {
             return Ok(None);
@@ -193,7 +186,7 @@ impl Git {
         }))
     }
 
-    /// Lists a tree; with `recursive`, the trees in it are listed along with what they contain.
+    /// The entries of a tree. With `recursive`, subtrees are listed together with their entries.
     pub fn tree(&self, revision: &str, recursive: bool) -> Result<Vec<Entry>, GitError> {
         let mut arguments = vec!["ls-tree", "-z", "-l"];
         if recursive {
@@ -205,7 +198,7 @@ impl Git {
         Ok(entries.filter_map(|line| entry(&String::from_utf8_lossy(line))).collect())
     }
 
-    /// The entry at a path, if there is one. The empty path is the root.
+    /// The entry at a path, if it exists. The empty path is the root.
     pub fn entry(&self, revision: &str, path: &str) -> Result<Option<Entry>, GitError> {
         if path.is_empty() {
             let tree = self.lines(&["rev-parse", &format!("{revision}^{{tree}}")])?;
@@ -230,7 +223,7 @@ impl Git {
         Ok(sha)
     }
 
-    /// Stores a tree: a base, if any, and changes to it.
+    /// Stores a tree: a base, if there is one, with these changes.
     pub fn write_tree(&self, base: Option<&str>, changes: &[Change]) -> Result<String, GitError> {
         let index = self.directory.join("keelway-index");
         if index.exists() {
@@ -274,7 +267,7 @@ impl Git {
         Ok(sha)
     }
 
-    /// The tree of a real merge of two commits; `Err` holds the paths in conflict.
+    /// The tree of a merge of two commits. `Err` has the paths with conflicts.
     pub fn merge(&self, base: &str, head: &str) -> Result<Result<String, Vec<String>>, GitError> {
         let arguments =
             ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "--allow-unrelated-histories", base, head];
@@ -289,13 +282,13 @@ impl Git {
         }
     }
 
-    /// The commits that the second has and the first has not, newest first.
+    /// The commits of `with` that `without` lacks, newest first.
     pub fn log(&self, without: &str, with: &str) -> Result<Vec<String>, GitError> {
         let text = self.lines(&["rev-list", with, &format!("^{without}")])?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// A commit and its ancestors, newest first, at most so many; with a path, those that changed it.
+    /// A commit and its ancestors, newest first, up to a limit. With a path: those that changed it.
     pub fn history(&self, revision: &str, path: &str, limit: usize) -> Result<Vec<String>, GitError> {
         let limit = format!("--max-count={limit}");
         let mut arguments = vec!["--literal-pathspecs", "rev-list", &limit, revision, "--"];
@@ -303,7 +296,7 @@ impl Git {
         Ok(self.lines(&arguments)?.lines().map(str::to_owned).collect())
     }
 
-    /// Whether the first commit is the second or one of its ancestors.
+    /// Whether the first commit is the second one or one of its ancestors.
     pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
         Ok(self.found(&["merge-base", "--is-ancestor", ancestor, of])?.is_some())
     }
@@ -313,14 +306,14 @@ impl Git {
         Ok(self.found(&["merge-base", one, other])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
 
-    /// Letter (`A`, `M`, `D`, …) and path of what changed between two commits.
+    /// Letter (`A`, `M`, `D`, …) and path of each change between two commits.
     pub fn changed(&self, from: &str, to: &str) -> Result<Vec<(char, String)>, GitError> {
         let text = self.lines(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
         let parts: Vec<_> = text.split('\0').collect();
         Ok(parts.chunks_exact(2).filter_map(|pair| Some((pair[0].chars().next()?, pair[1].to_owned()))).collect())
     }
 
-    /// How many files, added and deleted lines are between two commits.
+    /// The numbers of changed files, added lines and deleted lines between two commits.
     pub fn numbers(&self, from: &str, to: &str) -> Result<(u64, u64, u64), GitError> {
         let text = self.text(&["diff-tree", "-r", "--no-renames", "--numstat", from, to])?;
         let number = |line: &str, at: usize| line.split('\t').nth(at).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
@@ -329,12 +322,12 @@ impl Git {
             .fold((0, 0, 0), |(files, added, deleted), line| (files + 1, added + number(line, 0), deleted + number(line, 1))))
     }
 
-    /// What changed between two commits, as a patch.
+    /// The changes between two commits as a patch.
     pub fn diff(&self, from: &str, to: &str) -> Result<Vec<u8>, GitError> {
         self.read(&["diff-tree", "-r", "-p", "--no-renames", "--full-index", from, to])
     }
 
-    /// A commit's files, packed. `format` is `tar.gz`, `tar` or `zip`.
+    /// The files of a commit as an archive. `format` is `tar.gz`, `tar` or `zip`.
     pub fn archive(&self, revision: &str, prefix: &str, format: &str, path: &str) -> Result<Vec<u8>, GitError> {
         let (format, prefix) = (format!("--format={format}"), format!("--prefix={prefix}"));
         let mut arguments = vec!["archive", &format, &prefix, revision];
@@ -348,7 +341,7 @@ pub fn is_sha(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Whether a text may be a full reference name (the rules of `git check-ref-format` that keep paths inside the repository).
+/// Whether a text may be a full reference name, by those rules of `git check-ref-format` that keep paths inside the repository.
 pub fn is_reference(name: &str) -> bool {
     let forbidden = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
     let part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");

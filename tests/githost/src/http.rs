@@ -1,4 +1,4 @@
-//! A request as the forms see it, and an answer.
+//! Requests and answers in the terms of the forms.
 
 use crate::refused::Refused;
 use axum::body::Bytes;
@@ -17,12 +17,12 @@ pub(crate) struct Request {
     pub uri: Uri,
     pub headers: HeaderMap,
     pub body: Bytes,
-    /// `http://host:port`, as the caller reached it.
+    /// `http://host:port`, as the caller has reached the host.
     pub origin: String,
 }
 
 impl Request {
-    /// The path's segments, decoded one by one: `%2F` stays inside its segment.
+    /// The decoded segments of the path. `%2F` stays inside its segment.
     pub fn segments(&self) -> Vec<String> {
         let path = self.uri.path().trim_start_matches('/');
         path.split('/').map(|part| percent_decode_str(part).decode_utf8_lossy().into_owned()).collect()
@@ -32,7 +32,7 @@ impl Request {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The query, whose every parameter must be a field of `T` (which denies unknown ones).
+    /// The query. Every parameter must be a field of `T`, which denies unknown ones.
     pub fn query<T: DeserializeOwned>(&self) -> Result<T, Refused> {
         let parsed = axum::extract::Query::<T>::try_from_uri(&self.uri);
         parsed.map(|query| query.0).map_err(|error| {
@@ -41,7 +41,7 @@ impl Request {
         })
     }
 
-    /// The body, which must be JSON and whose every field must be a field of `T` (which denies unknown ones).
+    /// The body, which must be JSON. Every field must be a field of `T`, which denies unknown ones.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Refused> {
         let kind = self.header("content-type").unwrap_or_default();
         if !kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
@@ -56,7 +56,7 @@ impl Request {
         let boundary = kind.strip_prefix("multipart/form-data").and_then(|rest| rest.split("boundary=").nth(1));
         let boundary = boundary.map(|boundary| format!("\r\n--{}", boundary.trim_matches('"')));
         let boundary = boundary.ok_or_else(|| Refused::ContentType(kind.to_owned()))?;
-        // With a line break ahead, the first boundary looks like the others.
+        // With a line break in front, the first boundary looks like the others.
         let body = [b"\r\n", &self.body[..]].concat();
         let mut parts = split(&body, boundary.as_bytes());
         let malformed = || Refused::Field("the body is not multipart/form-data".into());
@@ -72,7 +72,7 @@ impl Request {
         parts[1..].iter().map(|part| field(part).ok_or_else(malformed)).collect()
     }
 
-    /// The secret in `Authorization`: after one of these schemes, or the password of `Basic`.
+    /// The secret in `Authorization`, after one of these schemes or as the password of `Basic`.
     pub fn secret(&self, schemes: &[&str]) -> Option<String> {
         let (scheme, rest) = self.header("authorization")?.split_once(' ')?;
         if schemes.iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
@@ -83,7 +83,7 @@ impl Request {
         basic.split_once(':').map(|(user, password)| if password.is_empty() { user } else { password }.to_owned())
     }
 
-    /// The same address with another value of one parameter of the query.
+    /// The address with another value of one query parameter.
     pub fn address_with(&self, name: &str, value: u64) -> String {
         let prefix = format!("{name}=");
         let others = self.uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty() && !part.starts_with(&prefix));
@@ -120,14 +120,14 @@ impl Answer {
         self
     }
 
-    /// Adds the body's entity tag; without a body if the caller has it already.
+    /// Adds the entity tag of the body, and removes the body if the caller has it already.
     pub fn tagged(self, request: &Request, weak: bool) -> Self {
         let readable = request.method == Method::GET && self.status == 200;
         if !readable {
             return self;
         }
         let tag = format!("{}\"{}\"", if weak { "W/" } else { "" }, &crate::webhooks::sha256(&self.body)[..40]);
-        // RFC 9110, 13.1.2: If-None-Match compares weakly.
+        // RFC 9110, 13.1.2: If-None-Match uses the weak comparison.
         let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
         let known = request
             .header("if-none-match")
@@ -142,7 +142,7 @@ impl Answer {
     }
 }
 
-/// A page of a list: which one, and how long.
+/// The wanted page of a list, and its length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     pub page: u64,
@@ -150,7 +150,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Sizes above the host's limit mean the limit, as on the hosts.
+    /// A size above the limit means the limit, as on the real hosts.
     pub fn new(page: Option<u64>, size: Option<u64>, default: u64, limit: u64) -> Self {
         Self { page: page.unwrap_or(1).max(1), size: size.filter(|size| *size > 0).unwrap_or(default).min(limit) }
     }
@@ -161,7 +161,7 @@ impl Page {
         (all.into_iter().skip(skip).take(self.size as usize).collect(), total)
     }
 
-    /// `Link`, RFC 8288, if there is more than one page.
+    /// The `Link` header (RFC 8288), if there is more than one page.
     pub fn links(self, request: &Request, total: u64) -> Option<String> {
         let last = total.div_ceil(self.size).max(1);
         let link = |page: u64, rel: &str| format!("<{}>; rel=\"{rel}\"", request.address_with("page", page));
@@ -176,14 +176,14 @@ impl Page {
     }
 }
 
-/// A path with every character encoded that a segment of an address cannot have (RFC 3986).
+/// Percent-encodes the characters that a segment of a URL must not contain (RFC 3986).
 pub(crate) fn encoded(path: &str) -> String {
     const OTHERS: &AsciiSet =
         &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b'&').remove(b'+').remove(b'=');
     utf8_percent_encode(path, OTHERS).to_string()
 }
 
-/// Base64, as all forms carry bytes in JSON.
+/// Base64, in which all forms carry bytes in JSON.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }

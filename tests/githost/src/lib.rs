@@ -1,11 +1,11 @@
-//! A strict git host for tests and for a machine of one's own: bare repositories with real objects in a directory, behind the REST forms of
+//! A strict git host for tests and for local use: bare repositories with real objects in a directory, behind the REST forms of
 //! GitHub, Gitea, GitLab and Bitbucket Server, as their public documentation describes them.
 //!
-//! Strict: a path, a field, a header, a token or a scope that the real host would not take is answered with the real host's error and is
-//! entered into [`Host::violations`], which a test asserts to be empty. Merges, archives and clones are git's own. [`Host::people`] does what
-//! people do, [`Host::fail`] makes requests go wrong, [`Host::calls`] lists them.
+//! Strict: a path, field, header, token or scope that the real host would refuse gets the real host's error, and is recorded in
+//! [`Host::violations`], which tests assert to be empty. Merges, archives and clones are made by git. [`Host::people`] performs
+//! acts of people, [`Host::fail`] plants faults, [`Host::calls`] lists the requests.
 
-// A merge request of GitLab's has more fields than the macro for JSON may recurse by default.
+// A merge request of GitLab has more fields than the JSON macro may recurse by default.
 #![recursion_limit = "256"]
 
 mod clone;
@@ -40,30 +40,30 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// What a host is started with.
+/// The options of a host.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens; port 0: a free one.
+    /// The address to listen on. Port 0: a free one.
     pub listen: SocketAddr,
-    /// Where it keeps everything. A host that is started again on the same directory goes on where it was.
+    /// The directory of the store. A host that is started again on the same directory continues where it was.
     pub directory: PathBuf,
-    /// Whose webhooks it sends, and whose pages it has. All forms are served whatever this is.
+    /// The form of the webhooks and web pages. All REST forms are always served.
     pub form: Form,
-    /// Who may do what.
+    /// The tokens and their scopes.
     pub tokens: Vec<Token>,
     /// Whether requests, violations and webhooks are printed to stderr.
     pub log: bool,
 }
 
 impl Options {
-    /// On a free loopback port, as a Gitea, with one token that may do everything; prints nothing.
+    /// A Gitea on a free loopback port, with one token that has all scopes. Prints nothing.
     pub fn new(directory: impl Into<PathBuf>, token: &str) -> Self {
         let tokens = vec![Token::new(token, "keelway")];
         Self { listen: SocketAddr::from(([127, 0, 0, 1], 0)), directory: directory.into(), form: Form::Gitea, tokens, log: false }
     }
 }
 
-/// A git host that runs until it is stopped or dropped, on threads of its own: who uses it may block.
+/// A git host that runs until it is stopped or dropped. It has threads of its own, so callers may block.
 pub struct Host {
     shared: Arc<Shared>,
     stop: Option<oneshot::Sender<()>>,
@@ -71,7 +71,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a host, which answers when this returns. An error: the address is not free, or the directory is not usable.
+    /// Starts a host that answers when this returns. Fails if the address is not free, or the directory is not usable.
     pub fn start(options: Options) -> std::io::Result<Self> {
         if !options.listen.ip().is_loopback() {
             let message = format!("{} is no loopback address: the control API has no password", options.listen);
@@ -94,36 +94,36 @@ impl Host {
         Ok(Self { shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Stops it, after the requests that it is answering. Its port is free when this returns.
+    /// Stops the host after the requests in progress. The port is free when this returns.
     pub fn stop(mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It ends by itself; whether it panicked does not matter any more.
+            // The thread ends by itself; a panic in it does not matter any more.
             drop(thread.join());
         }
     }
 
-    /// `http://host:port`, without a slash at the end.
+    /// `http://host:port`, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.shared.origin
     }
 
-    /// The base of a form's API, without a slash at the end.
+    /// The base of a form's API, without a trailing slash.
     pub fn api(&self, form: Form) -> String {
         format!("{}{}", self.shared.origin, form.base())
     }
 
-    /// People, to do what people do.
+    /// Performs acts of people.
     pub fn people(&self) -> People {
         People { shared: self.shared.clone(), user: "somebody".into() }
     }
 
-    /// Makes requests go wrong. Faults are looked at in the order in which they were set.
+    /// Plants a fault. Faults are checked in the order in which they were planted.
     pub fn fail(&self, fault: Fault) {
         lock(&self.shared.faults).0.push(fault);
     }
 
-    /// Loses about three of ten answers, at places that the seed decides about. For some 400 requests.
+    /// Loses about three of ten answers for about 400 requests, at places that the seed determines.
     pub fn lose_three_of_ten(&self, seed: u64) {
         let mut dice = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut passed = 0;
@@ -140,37 +140,37 @@ impl Host {
         }
     }
 
-    /// The faults that have not been used up.
+    /// The faults that remain.
     pub fn faults(&self) -> Vec<Fault> {
         lock(&self.shared.faults).0.clone()
     }
 
-    /// Takes back all faults.
+    /// Removes all faults.
     pub fn heal(&self) {
         lock(&self.shared.faults).0.clear();
     }
 
-    /// Every request to a form since the start, or since they were last taken.
+    /// The requests to the forms since the start, or since the last [`Self::take_calls`].
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.shared.calls).clone()
     }
 
-    /// The same, and forgets them.
+    /// Returns and forgets these requests.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut lock(&self.shared.calls))
     }
 
-    /// How many of those calls changed something.
+    /// How many of these requests changed something.
     pub fn writes(&self) -> usize {
         lock(&self.shared.calls).iter().filter(|call| call.wrote).count()
     }
 
-    /// Requests that no well-made client makes.
+    /// Requests that no correct client makes.
     pub fn violations(&self) -> Vec<Violation> {
         lock(&self.shared.violations).clone()
     }
 
-    /// The same, and forgets them: for tests that provoke some.
+    /// Returns and forgets these requests, for tests that provoke some.
     pub fn take_violations(&self) -> Vec<Violation> {
         std::mem::take(&mut lock(&self.shared.violations))
     }

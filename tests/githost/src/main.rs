@@ -1,5 +1,5 @@
-//! A git host in a directory: prints one line of JSON with its address when it is ready, one line for each request to stderr, and serves
-//! until its standard input ends.
+//! A git host in a directory. It prints a line of JSON with its address when it is ready, and a line for each request to stderr,
+//! and serves until its standard input ends.
 
 use clap::Parser;
 use keelway_githost::{Form, Host, Options, Token};

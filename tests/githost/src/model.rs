@@ -1,11 +1,13 @@
-//! What the host remembers beside the Git objects.
+//! The state of the host beside the Git objects.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use crate::git::Git;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A host whose REST form is spoken.
+/// The host whose REST form is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -22,7 +24,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The path under which the form is served.
+    /// The path of the form's base.
     pub fn base(self) -> &'static str {
         match self {
             Form::GitHub => "/api/v3",
@@ -33,11 +35,11 @@ impl Form {
     }
 }
 
-/// What a token may do. Each form has its own names for these.
+/// A permission of a token. Each form has its own names for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Read who the token belongs to.
+    /// Read the owner of the token.
     User,
     /// Read repositories and pull requests.
     Read,
@@ -50,20 +52,19 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Everything.
+    /// All permissions.
     pub const ALL: [Scope; 5] = [Scope::User, Scope::Read, Scope::Contents, Scope::Pulls, Scope::Comments];
 }
 
-/// A token and whose it is.
+/// A token and its user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Token {
     /// The secret.
     pub token: String,
-    /// The user's login.
+    /// The login of the user.
     pub user: String,
-    /// What it may do.
     pub scopes: Vec<Scope>,
-    /// The repositories (`owner/name`) that it may see if they are private; `None`: all.
+    /// The private repositories (`owner/name`) that are visible to it. `None`: all.
     #[serde(default)]
     pub repositories: Option<Vec<String>>,
     /// Whether the user may only read, as a collaborator without write access.
@@ -72,21 +73,20 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token that may do everything.
+    /// A token with all permissions.
     pub fn new(token: impl Into<String>, user: impl Into<String>) -> Self {
         Self { token: token.into(), user: user.into(), scopes: Scope::ALL.to_vec(), repositories: None, read_only: false }
     }
 }
 
-/// Where a repository's events are sent.
+/// The receiver of a repository's events.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
-    /// The address.
     pub url: String,
-    /// What signs the payload (GitLab sends it as it is).
+    /// The secret that signs the payload. GitLab sends it unchanged.
     pub secret: String,
-    /// Whose payload it is; the host's own form if left out.
+    /// The form of the payload. Default: that of the host.
     #[serde(default)]
     pub form: Option<Form>,
 }
@@ -96,9 +96,7 @@ pub struct Webhook {
 pub struct Comment {
     /// Unique in the host.
     pub id: u64,
-    /// Whose.
     pub author: String,
-    /// The text.
     pub body: String,
     /// Seconds since 1970.
     pub created: i64,
@@ -108,48 +106,42 @@ pub struct Comment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It waits for somebody.
     Open,
-    /// It was closed without a merge.
+    /// Closed without a merge.
     Closed,
-    /// It was merged.
     Merged,
 }
 
-/// A way to merge.
+/// A method to merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// A commit with two parents.
+    /// A merge commit with two parents.
     Merge,
-    /// One commit with everything.
+    /// A single new commit.
     Squash,
 }
 
 /// A pull request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pull {
-    /// Its number in the repository.
+    /// The number in the repository.
     pub number: u64,
-    /// The title.
     pub title: String,
     /// The description.
     pub body: String,
-    /// Who opened it.
     pub author: String,
-    /// The branch that is to be merged.
+    /// The branch to be merged.
     pub head: String,
-    /// That branch's commit, or its last one.
+    /// The commit of that branch, or its last one if it was deleted.
     pub head_sha: String,
-    /// Into which branch.
+    /// The branch to merge into.
     pub base: String,
-    /// That branch's commit when the pull request was opened or, later, merged.
+    /// The commit of the base branch when the pull request was opened or, later, merged.
     pub base_sha: String,
-    /// Where it stands.
     pub state: State,
-    /// The commit that the merge made.
+    /// The commit that the merge has made.
     pub merge_commit: Option<String>,
-    /// Who merged it.
     pub merged_by: Option<String>,
     /// Rises with every change.
     pub version: u64,
@@ -159,22 +151,18 @@ pub struct Pull {
     pub updated: i64,
     /// Seconds since 1970.
     pub closed: Option<i64>,
-    /// The base branch when it was closed or merged: whether it merges is not looked at again after that.
+    /// The commit of the base branch when it was closed or merged, after which mergeability is not computed again.
     pub ended_at: Option<String>,
-    /// What was said.
     pub comments: Vec<Comment>,
 }
 
-/// What happened to a pull request.
+/// An event of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happened {
-    /// It was opened.
     Opened,
-    /// It was opened again.
     Reopened,
-    /// It was closed without a merge.
+    /// Closed without a merge.
     Closed,
-    /// It was merged.
     Merged,
 }
 
@@ -183,46 +171,43 @@ pub enum Happened {
 pub struct Repository {
     /// Unique in the host.
     pub id: u64,
-    /// Whose.
     pub owner: String,
-    /// Its name.
     pub name: String,
-    /// Hidden from tokens that may not see it.
+    /// Whether it is hidden from tokens that do not list it.
     pub private: bool,
     /// The branch that a clone checks out.
     pub default_branch: String,
-    /// The ways to merge that it allows.
+    /// The permitted methods to merge.
     pub methods: Vec<Method>,
-    /// Where its events go.
+    /// The receiver of its events.
     pub webhook: Option<Webhook>,
-    /// By number.
+    /// The pull requests by number.
     pub pulls: BTreeMap<u64, Pull>,
-    /// The last number given to a pull request.
+    /// The last number of a pull request.
     pub last: u64,
-    /// The last number given to a comment.
+    /// The last number of a comment.
     pub last_comment: u64,
     /// Seconds since 1970.
     pub created: i64,
-    /// Its objects.
     #[serde(skip)]
     pub git: Git,
-    /// Changed since it was last saved.
+    /// Whether it has changed since it was last saved.
     #[serde(skip)]
     pub(crate) changed: bool,
-    /// What happened since webhooks were last sent.
+    /// The events since webhooks were last sent.
     #[serde(skip)]
     pub(crate) happened: Vec<(Happened, u64, String)>,
-    /// Whether two commits (base, head) merge without conflicts, as far as it was computed.
+    /// Whether two commits (base, head) merge without conflicts, where that was computed.
     #[serde(skip)]
     pub(crate) clean: BTreeMap<(String, String), bool>,
 }
 
-/// Seconds since 1970.
+/// The present time in seconds since 1970.
 pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
-/// A time as GitHub, Gitea and GitLab write it.
+/// A time in the format of GitHub, Gitea and GitLab.
 pub(crate) fn written(at: i64) -> String {
     let at = chrono::DateTime::from_timestamp(at, 0).unwrap_or_default();
     at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)

@@ -1,4 +1,4 @@
-//! What people do on a git host, without a request: they create repositories, push, merge, close, edit and comment.
+//! Acts of people on a git host, without requests: create repositories, push, merge, close, edit and comment.
 
 use crate::model::{Comment, Method, Pull, Repository, Token, Webhook};
 use crate::pulls::{Merge, NewPull};
@@ -8,7 +8,7 @@ use crate::store::NewRepository;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// People, by their login. Cheap to clone. Each verb runs `git` and returns when it is done.
+/// A person. Cheap to clone. Each act runs `git`, and returns when it is done.
 #[derive(Clone)]
 pub struct People {
     pub(crate) shared: Arc<Shared>,
@@ -16,12 +16,12 @@ pub struct People {
 }
 
 impl People {
-    /// The same host, somebody else.
+    /// Another person on the same host.
     pub fn named(&self, user: &str) -> Self {
         Self { shared: self.shared.clone(), user: user.to_owned() }
     }
 
-    /// Creates a repository, with its first commit if it has files.
+    /// Creates a repository with its first commit, if it has files.
     pub fn create_repository(&self, new: &NewRepository) -> Result<(), Refused> {
         self.shared.with(|store| store.create(new, &self.user).map(|_| ()))
     }
@@ -39,7 +39,7 @@ impl People {
         })
     }
 
-    /// Pushes a commit; `None` removes a file. A branch that does not exist starts at the default branch. The commit's id.
+    /// Pushes a commit, and returns its id. `None` removes a file. A missing branch starts at the default branch.
     pub fn commit(
         &self,
         repository: &str,
@@ -53,13 +53,13 @@ impl People {
         })
     }
 
-    /// Opens a pull request; its number.
+    /// Opens a pull request, and returns its number.
     pub fn open(&self, repository: &str, head: &str, base: &str, title: &str) -> Result<u64, Refused> {
         let new = NewPull { title: title.into(), head: head.into(), base: base.into(), ..Default::default() };
         self.on(repository, |repository| repository.open(&new, &self.user))
     }
 
-    /// Merges a pull request; the commit that the base branch has afterwards.
+    /// Merges a pull request, and returns the new commit of the base branch.
     pub fn merge(&self, repository: &str, number: u64, method: Method) -> Result<String, Refused> {
         self.on(repository, |repository| repository.merge(number, &Merge::by(method), &self.user))
     }
@@ -69,7 +69,7 @@ impl People {
         self.on(repository, |repository| repository.close(number, &self.user))
     }
 
-    /// Opens a closed pull request again.
+    /// Reopens a closed pull request.
     pub fn reopen(&self, repository: &str, number: u64) -> Result<(), Refused> {
         self.on(repository, |repository| repository.reopen(number, &self.user))
     }
@@ -84,7 +84,7 @@ impl People {
         self.on(repository, |repository| repository.comment(number, body, &self.user))
     }
 
-    /// Replaces the commits of a pull request's head by one new commit on its base. The commit's id.
+    /// Replaces the commits of a pull request's head by one new commit on its base, and returns its id.
     pub fn force_push(
         &self,
         repository: &str,
@@ -107,7 +107,7 @@ impl People {
         })
     }
 
-    /// Lets so many seconds go by since everything that has happened to the pull requests: what happens next is newer.
+    /// Moves all past events of the pull requests back by this many seconds, so that the next event is newer.
     pub fn age(&self, repository: &str, seconds: i64) -> Result<(), Refused> {
         self.on(repository, |repository| {
             for pull in repository.pulls.values_mut() {
@@ -126,7 +126,7 @@ impl People {
         self.on(repository, |repository| repository.delete_branch(branch, &self.user))
     }
 
-    /// Sends a repository's events somewhere, or nowhere.
+    /// Sets the receiver of a repository's events, or removes it.
     pub fn set_webhook(&self, repository: &str, webhook: Option<Webhook>) -> Result<(), Refused> {
         self.on(repository, |repository| {
             repository.webhook = webhook;
@@ -135,7 +135,7 @@ impl People {
         })
     }
 
-    /// Says which ways to merge a repository allows.
+    /// Sets the permitted methods to merge.
     pub fn allow(&self, repository: &str, methods: &[Method]) -> Result<(), Refused> {
         self.on(repository, |repository| {
             repository.methods = methods.to_vec();
@@ -144,7 +144,7 @@ impl People {
         })
     }
 
-    /// Gives out a token, in place of any other with the same secret.
+    /// Adds a token, which replaces another one with the same secret.
     pub fn grant(&self, token: Token) -> Result<(), Refused> {
         self.shared.with(|store| {
             store.tokens.retain(|other| other.token != token.token);
@@ -153,7 +153,7 @@ impl People {
         })
     }
 
-    /// Takes a token back.
+    /// Removes a token.
     pub fn revoke(&self, token: &str) -> Result<(), Refused> {
         self.shared.with(|store| {
             store.tokens.retain(|other| other.token != token);
@@ -161,7 +161,7 @@ impl People {
         })
     }
 
-    /// A pull request as it is now.
+    /// A pull request in its present state.
     pub fn pull(&self, repository: &str, number: u64) -> Result<Pull, Refused> {
         self.on(repository, |repository| {
             repository.refresh()?;
@@ -182,12 +182,12 @@ impl People {
         self.on(repository, |repository| Ok(repository.pull(number)?.comments.clone()))
     }
 
-    /// Branches and their commits.
+    /// The branches and their commits.
     pub fn branches(&self, repository: &str) -> Result<Vec<(String, String)>, Refused> {
         self.on(repository, |repository| repository.branches())
     }
 
-    /// A file's bytes on a branch, tag or commit.
+    /// The content of a file at a branch, tag or commit.
     pub fn file(&self, repository: &str, revision: &str, path: &str) -> Result<Vec<u8>, Refused> {
         self.on(repository, |repository| {
             let commit = repository.commit_of(Some(revision))?;
@@ -195,7 +195,7 @@ impl People {
         })
     }
 
-    /// The paths and ids of all files of a branch, tag or commit.
+    /// The paths and ids of all files at a branch, tag or commit.
     pub fn files(&self, repository: &str, revision: &str) -> Result<Vec<(String, String)>, Refused> {
         self.on(repository, |repository| {
             let entries = repository.git.tree(&repository.commit_of(Some(revision))?, true)?;
@@ -203,7 +203,7 @@ impl People {
         })
     }
 
-    /// Where the bare repository is: `git clone` takes this path.
+    /// The directory of the bare repository, which `git clone` accepts.
     pub fn git_directory(&self, repository: &str) -> Result<PathBuf, Refused> {
         self.on(repository, |repository| Ok(repository.git.path().to_owned()))
     }

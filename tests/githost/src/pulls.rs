@@ -1,4 +1,4 @@
-//! Pull requests: opened, edited, closed, merged. A merge is a real one.
+//! Pull requests: open, edit, close, merge. Merges are made by git.
 
 use crate::model::{Comment, Happened, Method, Pull, Repository, State, now};
 use crate::refused::Refused;
@@ -6,38 +6,36 @@ use crate::refused::Refused;
 /// A pull request to be opened.
 #[derive(Debug, Clone, Default)]
 pub struct NewPull {
-    /// The title.
     pub title: String,
     /// The description.
     pub body: String,
-    /// The branch that is to be merged.
+    /// The branch to be merged.
     pub head: String,
-    /// Into which branch.
+    /// The branch to merge into.
     pub base: String,
-    /// Also if the head has no commits of its own: Gitea and GitLab open such a pull request, GitHub and Bitbucket do not.
+    /// Whether the head may have no commits of its own. Gitea and GitLab allow this, GitHub and Bitbucket do not.
     pub empty: bool,
 }
 
-/// How to merge.
+/// The options of a merge.
 #[derive(Debug, Clone)]
 pub struct Merge {
-    /// The way.
     pub method: Method,
-    /// Only if the head is this commit.
+    /// If set, the head must be this commit.
     pub head: Option<String>,
-    /// The commit's message; the host's own if left out.
+    /// The message of the commit. Default: that of the host.
     pub message: Option<String>,
 }
 
 impl Merge {
-    /// By this method, whatever the head is.
+    /// A merge by this method, whatever the head is.
     pub fn by(method: Method) -> Self {
         Self { method, head: None, message: None }
     }
 }
 
 impl Pull {
-    /// Whether it waits for somebody.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.state == State::Open
     }
@@ -54,7 +52,7 @@ impl Repository {
         self.pulls.get(&number).ok_or(Refused::Pull)
     }
 
-    /// Open pull requests follow their branches, which people may have moved behind the host's back.
+    /// Moves open pull requests to the present tips of their branches, which people may have pushed to directly.
     pub fn refresh(&mut self) -> Result<(), Refused> {
         let tips = self.git.tips();
         for pull in self.pulls.values_mut().filter(|pull| pull.is_open()) {
@@ -71,7 +69,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Opens a pull request; its number.
+    /// Opens a pull request, and returns its number.
     pub fn open(&mut self, new: &NewPull, by: &str) -> Result<u64, Refused> {
         let base_sha = self.git.branch(&new.base)?.ok_or_else(|| Refused::BaseMissing(new.base.clone()))?;
         let head_sha = self.git.branch(&new.head)?.ok_or_else(|| Refused::HeadMissing(new.head.clone()))?;
@@ -122,7 +120,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Moves it to another base branch.
+    /// Changes the base branch.
     pub fn retarget(&mut self, number: u64, base: &str) -> Result<(), Refused> {
         let base_sha = self.git.branch(base)?.ok_or_else(|| Refused::BaseMissing(base.to_owned()))?;
         let pull = self.pulls.get_mut(&number).ok_or(Refused::Pull)?;
@@ -134,7 +132,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Closes it without a merge. One that is closed already stays as it is.
+    /// Closes it without a merge. A closed one stays as it is.
     pub fn close(&mut self, number: u64, by: &str) -> Result<(), Refused> {
         let pull = self.pull(number)?;
         match pull.state {
@@ -151,7 +149,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Opens it again, if its branches are still there and no other one took its place.
+    /// Reopens it, if its branches exist and no other one took its place.
     pub fn reopen(&mut self, number: u64, by: &str) -> Result<(), Refused> {
         let pull = self.pull(number)?.clone();
         match pull.state {
@@ -173,7 +171,7 @@ impl Repository {
         self.refresh()
     }
 
-    /// Comments on it; the comment's id.
+    /// Comments on it, and returns the id of the comment.
     pub fn comment(&mut self, number: u64, body: &str, by: &str) -> Result<u64, Refused> {
         let pull = self.pulls.get_mut(&number).ok_or(Refused::Pull)?;
         self.last_comment += 1;
@@ -183,7 +181,7 @@ impl Repository {
         Ok(self.last_comment)
     }
 
-    /// Whether an open pull request merges without conflicts, and whether that was known before this was asked.
+    /// Whether an open pull request merges without conflicts, and whether that was known before this call.
     pub fn mergeable(&mut self, number: u64) -> Result<(bool, bool), Refused> {
         let pull = self.pull(number)?;
         let base = match &pull.ended_at {
@@ -200,7 +198,7 @@ impl Repository {
         Ok((clean, false))
     }
 
-    /// Merges it; the id of the commit that the base branch has afterwards.
+    /// Merges it, and returns the new commit of the base branch.
     pub fn merge(&mut self, number: u64, merge: &Merge, by: &str) -> Result<String, Refused> {
         self.refresh()?;
         let pull = self.pull(number)?.clone();
@@ -239,7 +237,7 @@ impl Repository {
         Ok(sha)
     }
 
-    /// The two commits between which a pull request's changes lie.
+    /// The two commits whose difference the pull request is.
     pub fn span(&self, pull: &Pull) -> Result<(String, String), Refused> {
         let base = if pull.is_open() {
             self.git.branch(&pull.base)?.unwrap_or_else(|| pull.base_sha.clone())

@@ -1,24 +1,24 @@
-//! Why a request is refused, in the words of no host: each form says it in its own.
+//! Reasons of refusals, independent of the forms: each form has its own text for them.
 
 use crate::git::GitError;
 use crate::model::{Scope, State};
 
-/// Why a request is refused.
+/// The reason of a refusal.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The form has no such path.
+    /// The form does not have this path.
     #[error("the form has no such path")]
     Path,
-    /// The path has no such method.
+    /// The path does not have this method.
     #[error("the path has no such method")]
     Method,
-    /// No `User-Agent`.
+    /// `User-Agent` is missing.
     #[error("no User-Agent header")]
     Agent,
-    /// A body of another type than the form takes.
+    /// The body has a type that the form does not accept.
     #[error("the body's type is {0:?}, not application/json")]
     ContentType(String),
-    /// A header without which the form does not take the request.
+    /// A header that the form requires is missing.
     #[error("{0}")]
     Header(String),
     /// A field of the body is unknown, missing or of the wrong type.
@@ -27,76 +27,76 @@ pub enum Refused {
     /// A parameter of the query is unknown, missing or of the wrong type.
     #[error("the query: {0}")]
     Query(String),
-    /// No credentials where they are needed.
+    /// The request needs credentials and has none.
     #[error("no token")]
     Anonymous,
-    /// Credentials that nobody has.
+    /// The token is unknown.
     #[error("a token that nobody has")]
     Token,
-    /// The token may not do this.
+    /// The token lacks this scope.
     #[error("the token lacks the scope {0:?}")]
     Scope(Scope),
     /// The user may only read.
     #[error("the user may only read")]
     Permission,
 
-    /// No such repository, or it is hidden from this token.
+    /// The repository does not exist, or is hidden from this token.
     #[error("no such repository")]
     Repository,
-    /// Nobody of this name has repositories.
+    /// No repositories belong to this name.
     #[error("no owner {0:?}")]
     Owner(String),
-    /// No such branch.
+    /// The branch does not exist.
     #[error("no branch {0:?}")]
     Branch(String),
-    /// The branch exists.
+    /// The branch exists already.
     #[error("the branch {0:?} exists")]
     BranchExists(String),
-    /// No such object, or a revision that names none.
+    /// The object does not exist, or the revision names none.
     #[error("no object {0:?}")]
     Object(String),
-    /// No such file or directory.
+    /// The file or directory does not exist.
     #[error("no file {0:?}")]
     File(String),
-    /// The file exists.
+    /// The file exists already.
     #[error("the file {0:?} exists")]
     FileExists(String),
-    /// The file changed since it was read: its path, the id that was given and the id it has.
+    /// The file has changed since it was read.
     #[error("the file {path:?} is {found}, not {given}")]
     FileMoved {
-        /// Its path.
+        /// The path of the file.
         path: String,
-        /// The id that the request gives.
+        /// The id in the request.
         given: String,
-        /// The id that it has.
+        /// The present id.
         found: String,
     },
-    /// A reference would lose commits.
+    /// The reference would lose commits.
     #[error("not a fast forward")]
     FastForward,
-    /// A commit that would change nothing.
+    /// The commit would change nothing.
     #[error("the commit changes nothing")]
     NothingChanged,
 
-    /// No such pull request.
+    /// The pull request does not exist.
     #[error("no such pull request")]
     Pull,
-    /// A pull request for the same branches is open: its number.
+    /// A pull request for the same branches is open.
     #[error("the pull request {number} for {head} exists")]
     PullExists {
-        /// The number of the one that exists.
+        /// The number of the open one.
         number: u64,
-        /// The branch that it wants merged.
+        /// The branch to be merged.
         head: String,
-        /// Into which branch.
+        /// The branch to merge into.
         base: String,
     },
     /// The head has no commits that the base lacks.
     #[error("no commits between {base} and {head}")]
     NoCommits {
-        /// The base branch.
+        /// The branch to merge into.
         base: String,
-        /// The head branch.
+        /// The branch to be merged.
         head: String,
     },
     /// The base branch of a new pull request does not exist.
@@ -108,30 +108,30 @@ pub enum Refused {
     /// The merge has conflicts in these files.
     #[error("conflicts in {0:?}")]
     Conflict(Vec<String>),
-    /// The head is not the commit that the request names.
+    /// The head is not the commit in the request.
     #[error("the head is {found}, not {given}")]
     HeadMoved {
-        /// What the request names.
+        /// The commit in the request.
         given: String,
-        /// What it is.
+        /// The present head.
         found: String,
     },
-    /// The pull request's version is not the one that the request names.
+    /// The version of the pull request is not the one in the request.
     #[error("the version is {found}, not {given}")]
     Version {
-        /// What the request names.
+        /// The version in the request.
         given: u64,
-        /// What it is.
+        /// The present version.
         found: u64,
     },
-    /// The pull request is not in a state in which this is possible.
+    /// The state of the pull request does not permit this.
     #[error("the pull request is {0:?}")]
     State(State),
-    /// The repository does not allow this way to merge.
+    /// The repository does not permit this method to merge.
     #[error("the repository does not allow to merge by {0:?}")]
     MergeMethod(String),
 
-    /// Git itself failed, or the disk.
+    /// Git or the disk has failed.
     #[error(transparent)]
     Git(#[from] GitError),
     /// The state could not be read or written.
@@ -140,7 +140,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Whether a well-made client never causes this: such requests are listed, and tests assert that there are none.
+    /// Whether no correct client causes this. Such requests are listed, and tests assert that there are none.
     pub fn is_violation(&self) -> bool {
         use Refused::*;
         matches!(self, Path | Method | Agent | ContentType(_) | Header(_) | Field(_) | Query(_) | Anonymous | Token | Scope(_))

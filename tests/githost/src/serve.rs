@@ -1,4 +1,4 @@
-//! From a connection to an answer: routing, faults, the log of calls.
+//! Connections and answers: routing, faults, the log of calls.
 
 use crate::faults::{Action, Faults, instead, spoil};
 use crate::forms;
@@ -17,40 +17,40 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
-/// Larger bodies are refused, in bytes.
+/// The largest body, in bytes.
 const LARGEST: usize = 64 << 20;
 
-/// A request that was answered, or was not.
+/// A request to a form, with or without an answer.
 #[derive(Debug, Clone, Serialize)]
 pub struct Call {
     /// Milliseconds since 1970.
     pub at: u64,
     /// `GET`, `POST`, …
     pub method: String,
-    /// The path, with its query.
+    /// The path with its query.
     pub path: String,
-    /// The answer's status; 0 if the connection was closed instead.
+    /// The status of the answer. 0: the connection was closed instead.
     pub status: u16,
-    /// Which form it was made to.
+    /// The form of the path.
     pub form: Form,
     /// Whether it changed something.
     pub wrote: bool,
-    /// The fault that hit it.
+    /// The fault that has hit it.
     pub fault: Option<String>,
 }
 
-/// A request that a well-made client does not make.
+/// A request that a correct client does not make.
 #[derive(Debug, Clone, Serialize)]
 pub struct Violation {
     /// `GET`, `POST`, …
     pub method: String,
-    /// The path, with its query.
+    /// The path with its query.
     pub path: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
-/// Everything that requests, people and tests share.
+/// The state that requests, people and tests share.
 pub(crate) struct Shared {
     store: Mutex<Store>,
     pub faults: Mutex<Faults>,
@@ -70,7 +70,7 @@ impl Shared {
         Self { store: Mutex::new(store), faults, calls, violations, deliveries, origin, log, letters }
     }
 
-    /// Does something with the store, saves what it changed and sends the webhooks.
+    /// Changes the store, saves it, and sends the webhooks.
     pub fn with<T>(&self, act: impl FnOnce(&mut Store) -> Result<T, Refused>) -> Result<T, Refused> {
         let mut store = lock(&self.store);
         let done = act(&mut store);
@@ -78,12 +78,12 @@ impl Shared {
         done
     }
 
-    /// Whether something had changed.
+    /// Saves the store and queues the webhooks. Returns whether anything had changed.
     fn settle(&self, store: &mut Store) -> Result<bool, Refused> {
         let form = store.form;
         for repository in store.all_mut() {
             for letter in letters(repository, form, &self.origin)? {
-                // Nobody takes letters any more: the host is being stopped.
+                // The receiver is gone: the host is being stopped.
                 drop(self.letters.send(letter));
             }
         }
@@ -93,12 +93,12 @@ impl Shared {
     }
 }
 
-/// A panic of one request does not take the host down with it.
+/// Ignores the panic of another request.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which form a path belongs to, and what is left of it.
+/// The form of a path, and the number of segments of its base.
 fn form_of(path: &[String]) -> Option<(Form, usize)> {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
@@ -111,7 +111,7 @@ fn form_of(path: &[String]) -> Option<(Form, usize)> {
     }
 }
 
-/// Serves until somebody says so, or drops the sender that could.
+/// Serves until it is told to stop, or until the sender is dropped.
 pub(crate) async fn serve(
     shared: Arc<Shared>,
     listener: std::net::TcpListener,
@@ -127,7 +127,7 @@ pub(crate) async fn serve(
     served
 }
 
-/// One request, from its first to its last byte.
+/// Handles one request completely.
 async fn handle(shared: Arc<Shared>, request: axum::extract::Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, LARGEST).await else { return lost() };
@@ -153,7 +153,7 @@ async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
     done.unwrap_or_else(|panic| Answer::text(500, "text/plain", format!("the host failed: {panic}\n")))
 }
 
-/// What is not a form: the control API, clones, archives, pages.
+/// Everything except forms: the control API, clones, archives, pages.
 fn plain(shared: &Arc<Shared>, request: &Request, path: &[String]) -> Answer {
     if path.first().is_some_and(|first| first == "_host") {
         return control::answer(shared, request, &path[1..]);
@@ -180,7 +180,7 @@ fn violation(shared: &Shared, request: &Request, refused: &Refused) {
     lock(&shared.violations).push(violation);
 }
 
-/// A request to a form: done, or spoiled, and logged.
+/// Handles or spoils a request to a form, and logs it.
 fn api(shared: &Shared, request: &Request, (form, path): (Form, Vec<String>), action: Option<Action>) -> Answer {
     let stopped = match &action {
         Some(Action::Drop) => Some(Answer::empty(0)),
@@ -199,7 +199,7 @@ fn api(shared: &Shared, request: &Request, (form, path): (Form, Vec<String>), ac
                 violation(shared, request, &refused);
             }
             match shared.settle(&mut store) {
-                // A read may have noticed what people pushed: that is no write of its own.
+                // A read may discover what people have pushed, which is not a write of its own.
                 Ok(changed) => (answer, changed && request.method != Method::GET),
                 Err(refused) => (Answer::text(500, "text/plain", format!("{refused}\n")), false),
             }
@@ -243,7 +243,7 @@ fn lost() -> Response {
     Response::new(Body::from_stream(failure))
 }
 
-/// Sends webhooks, one after the other, until the host stops.
+/// Sends webhooks one after the other, until the host stops.
 async fn post(shared: Arc<Shared>, mut letters: UnboundedReceiver<Letter>) {
     let client = reqwest::Client::builder().timeout(Duration::from_secs(10)).no_proxy().build();
     let Ok(client) = client else { return };

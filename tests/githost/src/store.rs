@@ -1,4 +1,4 @@
-//! The store: a directory of bare repositories, each with a JSON file of its pull requests beside it.
+//! The store: a directory of bare repositories, each beside a JSON file with its pull requests.
 
 use crate::git::Git;
 use crate::model::{Form, Method, Repository, Scope, Token, Webhook, now};
@@ -9,46 +9,45 @@ use std::fs;
 use std::path::PathBuf;
 
 /// A repository to be created.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewRepository {
-    /// Whose: a user, an organisation, a project.
+    /// A user, an organisation or a project.
     pub owner: String,
-    /// Its name.
     pub name: String,
-    /// Hidden from tokens that may not see it.
+    /// Whether it is hidden from tokens that do not list it.
     #[serde(default)]
     pub private: bool,
-    /// The default branch; `main` if left out.
+    /// Default: `main`.
     #[serde(default)]
     pub default_branch: Option<String>,
-    /// The files of its first commit: path and text. Without any, the repository is empty.
+    /// The files of its first commit, by path. Without files, the repository is empty.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Where its events go.
+    /// The receiver of its events.
     #[serde(default)]
     pub webhook: Option<Webhook>,
-    /// The ways to merge that it allows; all if left out.
+    /// The permitted methods to merge. Default: all.
     #[serde(default)]
     pub methods: Option<Vec<Method>>,
 }
 
-/// Repositories and tokens.
+/// The repositories and tokens.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    /// By `owner/name`, in lower case: hosts do not tell letters' case apart.
+    /// By `owner/name` in lower case, because the hosts ignore case.
     repositories: BTreeMap<String, Repository>,
-    /// Who may do what.
     pub(crate) tokens: Vec<Token>,
-    /// Whose webhooks are sent where a repository does not say.
+    /// The form of webhooks where the receiver does not name one.
     pub(crate) form: Form,
     /// How many requests have changed something.
     pub(crate) writes: u64,
 }
 
 impl Store {
-    /// Opens a directory, which may be empty or not exist yet.
+    /// Opens a directory, which may be empty or missing.
     pub fn open(directory: PathBuf, form: Form, tokens: Vec<Token>) -> Result<Self, Refused> {
         fs::create_dir_all(&directory).map_err(disk)?;
         let directory = directory.canonicalize().map_err(disk)?;
@@ -112,22 +111,22 @@ impl Store {
         self.repositories.get_mut(&key(owner, name)).ok_or(Refused::Repository)
     }
 
-    /// A repository by its number.
+    /// A repository by its id.
     pub fn numbered(&self, id: u64) -> Option<&Repository> {
         self.repositories.values().find(|repository| repository.id == id)
     }
 
-    /// All of them, by name.
+    /// All repositories, by name.
     pub fn all(&self) -> impl Iterator<Item = &Repository> {
         self.repositories.values()
     }
 
-    /// All of them, to be changed.
+    /// All repositories, mutable.
     pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Repository> {
         self.repositories.values_mut()
     }
 
-    /// A repository as a token sees it, and whose the token is. A private one is hidden from who may not see it.
+    /// A repository that is visible to a token, and the token's user.
     pub(crate) fn seen(
         &mut self,
         token: Option<&Token>,
@@ -153,7 +152,7 @@ impl Store {
         Ok((repository, token.user.clone()))
     }
 
-    /// Writes what changed to the disk. A file is replaced as a whole: a host that is killed finds the old or the new one.
+    /// Writes the changes to the disk. Each file is replaced as a whole, so a host that is killed finds the old one or the new one.
     pub fn save(&mut self) -> Result<(), Refused> {
         for repository in self.repositories.values_mut().filter(|repository| repository.changed) {
             let file = repository.git.path().with_extension("json");

@@ -1,4 +1,4 @@
-//! Pages for people: the repositories, the pull requests of one, and one of them, with a button to merge and one to close.
+//! Web pages: the repositories, the pull requests of one, and one of them with buttons to merge and to close it.
 
 use crate::http::{Answer, Request};
 use crate::model::{Method, Pull, Repository};
@@ -6,7 +6,7 @@ use crate::pulls::Merge;
 use crate::refused::Refused;
 use crate::store::Store;
 
-/// Who presses the buttons.
+/// The user who presses the buttons.
 const SOMEBODY: &str = "somebody";
 
 pub(crate) fn answer(store: &mut Store, request: &Request, path: &[String]) -> Result<Option<Answer>, Refused> {
@@ -31,7 +31,7 @@ pub(crate) fn answer(store: &mut Store, request: &Request, path: &[String]) -> R
     if !repository.pulls.contains_key(&number) {
         return Ok(None);
     }
-    // Buttons are for pages of this host: a page of another one may not press them.
+    // Only pages of this host may use the buttons, not those of another one.
     if request.method == "POST" && request.header("origin").is_some_and(|origin| origin != request.origin) {
         return Ok(Some(page(403, "Not done", "<p>The button is on a page of another host.</p>")));
     }

@@ -1,4 +1,4 @@
-//! Webhooks: what happened to a pull request, in the host's payload, with the host's signature.
+//! Webhooks: the events of pull requests, with the payload and signature of the form.
 
 use crate::forms::gitea_shapes::{self, Viewer};
 use crate::forms::{bitbucket_pulls, github, github_pulls, page_of};
@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// A webhook that is to be sent.
+/// A webhook to be sent.
 #[derive(Debug)]
 pub(crate) struct Letter {
     pub url: String,
@@ -16,16 +16,16 @@ pub(crate) struct Letter {
     pub body: Vec<u8>,
 }
 
-/// What became of a webhook.
+/// The result of a webhook.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct Delivery {
-    /// To where.
     pub url: String,
-    /// The status of the answer; 0 if there was none.
+    /// The status of the answer. 0: there was none.
     pub status: u16,
 }
 
-/// The letters of what happened in a repository since they were last taken.
+/// The webhooks for the events in a repository since the last call.
 pub(crate) fn letters(repository: &mut Repository, form: Form, origin: &str) -> Result<Vec<Letter>, Refused> {
     let happened = std::mem::take(&mut repository.happened);
     let Some(webhook) = repository.webhook.clone() else { return Ok(vec![]) };
@@ -151,9 +151,9 @@ fn bitbucket(repository: &Repository, (what, number, by): (Happened, u64, &str),
     }))
 }
 
-/// HMAC-SHA-256 of a payload, in hexadecimal digits.
+/// HMAC-SHA-256 of a payload, in hexadecimal.
 pub fn signature(secret: &str, body: &[u8]) -> String {
-    // A key of any length is a key of HMAC.
+    // HMAC accepts keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else { return String::new() };
     mac.update(body);
     hex(&mac.finalize().into_bytes())

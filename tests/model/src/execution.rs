@@ -12,7 +12,7 @@ pub(crate) enum Lane {
     Holds,
 }
 
-/// A task's trigger, when it was sent, when the first `.started` came, and all answers.
+/// The trigger of a task, when it was sent, when the first `.started` came, and all answers.
 pub(crate) type Open = (String, i64, Option<i64>, Vec<Event>);
 
 #[derive(Default)]
@@ -21,7 +21,8 @@ pub(crate) struct Execution {
     pub stage: String,
     pub sequence: Value,
     pub trigger: String,
-    /// In its lane's queue: follow-ups before triggers; by the acceptance of the root, by when it was caused, and by the shipyard.
+    /// The place in the lane's queue: follow-ups before triggers; then by the acceptance of the root, by the time of the cause, and
+    /// by the shipyard.
     pub place: (bool, usize, usize, usize),
     pub payload: Value,
     pub lane: Lane,
@@ -40,7 +41,7 @@ impl Execution {
     pub fn task_name(&self) -> String {
         text(&self.sequence["tasks"][self.task], "name").to_owned()
     }
-    /// When the sequence has taken too long.
+    /// When the timeout of the sequence passes.
     pub fn timeout(&self) -> Option<i64> {
         Some(self.first? + span(&self.sequence["timeout"])?)
     }

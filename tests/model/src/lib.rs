@@ -1,9 +1,9 @@
-//! A second reading of the rules for sequences ([docs/shipyard.md](../../../docs/shipyard.md)), which shares no code with the engine. One
-//! thread, no storage, no redelivery: [`Model`] takes inputs one by one, each with the time at which it comes, and lists the events that
-//! must follow. Random shipyards run on it and on the engine, and must agree.
+//! A second implementation of the rules for sequences ([docs/shipyard.md](../../../docs/shipyard.md)), which shares no code with
+//! the engine. It has one thread, no storage and no redelivery: [`Model`] takes inputs one by one, each with its time, and lists
+//! the events that must follow. Random shipyards run on it and on the engine, and must agree.
 //!
-//! It reads shipyards that the engine has accepted, with spans in seconds. Left out: pause, abort, changes of the shipyard, limits of size,
-//! and the window of an `evaluation`.
+//! It accepts the shipyards that the engine has accepted, with spans in seconds. Not included: pause, abort, changes of the
+//! shipyard, limits of size, and the time frame of an `evaluation`.
 
 mod execution;
 mod rules;
@@ -13,22 +13,22 @@ use rules::{aggregate, find, list, merge, only, result_of, span, started_by, tex
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// An event that comes in, or must go out.
+/// An incoming event, or an event that must be sent.
 #[derive(Debug, Clone, Default)]
 pub struct Event {
-    /// Its id; of what must go out, the model's own.
+    /// The id. Events that must be sent have the model's own ids.
     pub id: String,
-    /// Without `sh.keptn.event.`.
+    /// The type without `sh.keptn.event.`.
     pub ty: String,
-    /// Only of what comes in.
+    /// The source, of incoming events only.
     pub source: String,
-    /// In milliseconds; only of what comes in.
+    /// The time in milliseconds, of incoming events only.
     pub time: i64,
-    /// Its context.
+    #[expect(missing_docs, reason = "the name says it")]
     pub context: String,
-    /// The event it answers.
+    /// The id of the event that it answers.
     pub answers: Option<String>,
-    /// Its data. A `message` of `null` stands for any text.
+    /// The data. A `message` of `null` stands for any text.
     pub data: Value,
 }
 
@@ -37,7 +37,7 @@ enum Work {
     Go(usize),
 }
 
-/// The state of everything.
+/// The state of the model.
 #[derive(Default)]
 pub struct Model {
     shipyard: Value,
@@ -49,19 +49,20 @@ pub struct Model {
     counts: BTreeMap<String, usize>,
     lanes: BTreeMap<(String, String), usize>,
     todo: VecDeque<Work>,
-    /// What the step at hand sets off.
+    /// The executions that the present step causes.
     children: Vec<Execution>,
     /// All events that must have been sent so far.
     pub events: Vec<Event>,
 }
 
 impl Model {
-    /// Of a shipyard, with at most `limit` executions in a context. `wrong`: what to get wrong, to show that a difference is noticed.
+    /// A model of a shipyard, with at most `limit` executions in a context. `wrong`: a planted mistake, to show that differences
+    /// are noticed.
     pub fn new(shipyard: Value, limit: usize, wrong: &'static str) -> Self {
         Self { shipyard, limit, wrong, ..Self::default() }
     }
 
-    /// An event comes in: a trigger, an answer, a person's decision, or anything that sequences may be triggered on.
+    /// Takes an event: a trigger, an answer, a person's decision, or an event on which sequences may be triggered.
     pub fn take(&mut self, now: i64, event: Event) {
         self.now = now;
         match event.ty.split('.').collect::<Vec<_>>()[..] {
@@ -77,7 +78,7 @@ impl Model {
         self.work();
     }
 
-    /// When something happens by itself, and to which execution.
+    /// The times at which something happens without an input, with the execution.
     pub fn deadlines(&self) -> BTreeSet<(i64, usize)> {
         let of = |(n, x): (usize, &Execution)| {
             let task = x.sequence["tasks"].get(x.task)?;
@@ -93,7 +94,7 @@ impl Model {
         self.executions.iter().enumerate().filter_map(of).collect()
     }
 
-    /// Time goes by. `false`: two things happen at the same moment, and nothing says which of them comes first.
+    /// Moves time. `false`: two things happen at the same time, and no rule orders them.
     pub fn pass(&mut self, now: i64) -> bool {
         while let Some((at, n)) = self.deadlines().first().copied().filter(|(at, _)| *at <= now) {
             if self.deadlines().iter().filter(|(other, _)| *other == at).count() > 1 {
@@ -182,7 +183,7 @@ impl Model {
         self.end(n, "fail", "errored", false);
     }
 
-    /// A free lane goes to the first that wants it.
+    /// Gives a free lane to the first execution that wants it.
     fn drive(&mut self, n: usize) {
         let lane = self.executions[n].lane_key();
         let place = |n: &usize| match (self.wrong, self.executions[*n].place) {
@@ -196,7 +197,8 @@ impl Model {
         }
     }
 
-    /// After a step: what it set off starts. If the lane is given back, the first of that for this lane comes before all that wait.
+    /// After a step, starts what it has caused. If the lane is given back, the first follow-up for this lane comes before all
+    /// executions that wait.
     fn settle(&mut self, n: usize, held: bool) {
         let lane = self.executions[n].lane_key();
         let (here, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.children).into_iter().partition(|x| x.stage == lane.0);
@@ -219,14 +221,14 @@ impl Model {
         id
     }
 
-    /// Data about an execution: its scope, and more.
+    /// The data of an event about an execution: its scope, and more.
     fn about(&self, n: usize, more: Value) -> Value {
         let mut data = only(&self.executions[n].payload, &["project", "stage", "service"]);
         merge(&mut data, &more);
         data
     }
 
-    /// An execution that holds its lane goes on with its next task.
+    /// An execution that holds its lane continues with its next task.
     fn advance(&mut self, n: usize) {
         let (now, x) = (self.now, &mut self.executions[n]);
         if !std::mem::replace(&mut x.began, true) {
@@ -243,7 +245,7 @@ impl Model {
         x.due = None;
         x.first.get_or_insert(now);
         let mut data = x.payload.clone();
-        // Its own space is always an object.
+        // The task's own member is always an object.
         merge(&mut data, &json!({&name: task.get("properties").unwrap_or(&json!({}))}));
         let trigger = self.send(n, format!("{name}.triggered"), None, data.clone());
         self.executions[n].open = Some((trigger.clone(), now, None, vec![]));
@@ -254,7 +256,7 @@ impl Model {
 
     fn approval(&mut self, n: usize, trigger: String, data: &Value) {
         let x = &self.executions[n];
-        // What whoever triggers a sequence says about its result does not count, and of strategies only where the shipyard has none.
+        // The trigger's own result does not count, and its strategies count only where the shipyard has none.
         let earned = x.task > 0 || !x.place.0;
         let known =
             [&data["result"], &data["evaluation"]["result"]].into_iter().filter_map(Value::as_str).find(|text| !text.is_empty());
@@ -283,7 +285,7 @@ impl Model {
         self.task_done(n, result, "succeeded");
     }
 
-    /// All answers to the open task are there.
+    /// All answers to the open task have come.
     fn complete(&mut self, n: usize) {
         let x = &mut self.executions[n];
         let Some((.., mut answers)) = x.open.take() else { return };
@@ -313,7 +315,7 @@ impl Model {
         merge(&mut x.payload, &json!({"result": result, "status": status}));
         x.results.push((task.clone(), result));
         x.task += 1;
-        // A sequence of the same name wins.
+        // A sequence of the same name takes precedence.
         let stages = list(&self.shipyard["spec"]["stages"]).iter();
         let sequences = stages.filter(|stage| stage["name"] == *x.stage).flat_map(|stage| list(&stage["sequences"]));
         if x.sequence["name"] != *task && !sequences.into_iter().any(|sequence| sequence["name"] == *task) {
@@ -344,7 +346,7 @@ impl Model {
         }
     }
 
-    /// What is triggered on the end of this task or sequence.
+    /// Causes what is triggered on the end of this task or sequence.
     fn set_off(&mut self, n: usize, ended: &str, result: &'static str) {
         let x = &self.executions[n];
         let selected = |key: &str| match key.strip_suffix(".result") {

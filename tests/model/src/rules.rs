@@ -1,9 +1,9 @@
-//! How data gathers, and what results mean.
+//! The rules for merging data, and for results.
 
 use serde_json::Value;
 
-/// Merges later data into earlier. A list goes in front of the earlier one, unless the two are equal; `null` empties a string and leaves
-/// objects and lists alone; of everything else the later value stands.
+/// Merges later data into earlier data. A list is put in front of the earlier one, unless both are equal; `null` empties a string
+/// and leaves objects and lists unchanged; everything else is replaced by the later value.
 pub(crate) fn merge(earlier: &mut Value, later: &Value) {
     match (earlier, later) {
         (Value::Object(old), Value::Object(new)) => new.iter().for_each(|(name, value)| match old.get_mut(name) {
@@ -26,26 +26,26 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Some members; labels count if they are an object.
+/// Some members of the data. Labels count if they are an object.
 pub(crate) fn only(data: &Value, names: &[&str]) -> Value {
     let members = data.as_object().into_iter().flatten().filter(|(name, value)| *name != "labels" || value.is_object());
     members.filter(|(name, _)| names.contains(&name.as_str())).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// `90s` in milliseconds.
+/// Parses `90s` into milliseconds.
 pub(crate) fn span(value: &Value) -> Option<i64> {
     value.as_str()?.strip_suffix('s')?.parse::<i64>().ok().map(|seconds| seconds * 1000)
 }
 
-/// The sequence of that name; every stage has `evaluation`.
+/// The sequence of that name. Every stage has `evaluation`.
 pub(crate) fn find(shipyard: &Value, stage: &str, name: &str) -> Option<Value> {
     let stage = list(&shipyard["spec"]["stages"]).iter().find(|s| s["name"] == stage)?;
     let declared = list(&stage["sequences"]).iter().find(|sequence| sequence["name"] == name).cloned();
     declared.or_else(|| (name == "evaluation").then(|| serde_json::json!({"name": name, "tasks": [{"name": name}]})))
 }
 
-/// Stage and sequence of all that an event starts, in file order. `result`: what the key of a selector stands for; `bare`: an entry
-/// without selector fires.
+/// Stage and sequence of all that an event starts, in the order of the file. `result`: the result for the key of a selector;
+/// `bare`: whether an entry without a selector matches.
 pub(crate) fn started_by<'a>(
     shipyard: &Value,
     event: &str,
@@ -60,7 +60,7 @@ pub(crate) fn started_by<'a>(
     chosen.map(|(stage, sequence)| (stage.to_owned(), text(sequence, "name").to_owned())).collect()
 }
 
-/// What is neither pass nor warning is fail.
+/// The result. Everything except pass and warning is fail.
 pub(crate) fn result_of(data: &Value) -> &'static str {
     ["pass", "warning"].into_iter().find(|known| text(data, "result") == *known).unwrap_or("fail")
 }

@@ -1,5 +1,5 @@
-//! Forks of a story: what goes wrong at one request is told from a copy of the world before it, not from the beginning, and no further
-//! than to where everything is as if it had not gone wrong.
+//! Forks of a story: what goes wrong at one request is told from a copy of the world before it, not from the beginning, and no
+//! further than to where everything is as if it had not gone wrong.
 
 use crate::case::{Case, Failure, Stand, Telling, Tells, go_on, run_watched};
 use crate::story::{Mode, Story};
@@ -40,8 +40,8 @@ pub struct Forks<'c, D: Tells<S>, S: Forked> {
 }
 
 impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
-    /// Tells a case on a stand that waits for this kind of fault, which never comes. So the world before a request is the same, however it goes
-    /// on, as if the case had been told with the fault from its beginning.
+    /// Tells a case on a stand that waits for this kind of fault, which never comes. So the world before a request is the same,
+    /// however it goes on, as if the case had been told with the fault from its beginning.
     pub fn of(case: &'c Case<D>, fault: fn(u64) -> Mode, stand: impl FnOnce(Mode) -> S) -> Self {
         let never = fault(u64::MAX);
         let mut stand = stand(never);
@@ -59,8 +59,8 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
         self.end
     }
 
-    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: before a later step everything was as if nothing had
-    /// gone wrong, so it ends like [`Forks::end`].
+    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: before a later step everything was as
+    /// if nothing had gone wrong, so it ends like [`Forks::end`].
     ///
     /// # Panics
     /// If n is 0.

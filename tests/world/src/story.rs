@@ -140,7 +140,8 @@ impl<E: Tested> Story<E> {
         story
     }
 
-    /// A copy that goes its own way, with the engine as it is. From here on, something else goes wrong, at a request that is still to come.
+    /// A copy that goes its own way, with the engine as it is. From here on, something else goes wrong, at a request that is still
+    /// to come.
     pub fn fork(&self, mode: Mode) -> Self {
         self.forked(mode, self.make.clone())
     }
@@ -173,8 +174,8 @@ impl<E: Tested> Story<E> {
         story
     }
 
-    /// Whether from here on everything is as in another story, if the same is done in both and what goes wrong is behind them. What was
-    /// delivered is compared by whoever has it replayed.
+    /// Whether from here on everything is as in another story, if the same is done in both and what goes wrong is behind them. What
+    /// was delivered is compared by whoever has it replayed.
     pub fn goes_on_like(&self, other: &Self) -> bool {
         // Who was asked to come later has come, and no order is drawn.
         let plain = |story: &Self| story.late.is_empty() && story.order.is_none();
@@ -358,7 +359,8 @@ impl<E: Tested> Story<E> {
         format!("{:?} {items:?} {:?} {:?} {:?} {:?}", self.calls, core.bus.log, core.queue, core.now, self.history)
     }
 
-    /// Puts a message into the engine's queue and handles it, and all that comes of it. What the engine said, if it may be compared.
+    /// Puts a message into the engine's queue and handles it, and all that comes of it. What the engine said, if it may be
+    /// compared.
     pub fn put_in(&mut self, parcel: Parcel) -> Answer {
         let id = self.world.enqueue(E::NAME, parcel);
         self.deliver_all();

@@ -133,7 +133,8 @@ fn outcome(of: &Address, answer: CommandAnswer) -> String {
     }
 }
 
-/// The revision that is meant and how long it waited. What nobody waits for is sent as it was given: the API says what it thinks of it.
+/// The revision that is meant and how long it waited. What nobody waits for is sent as it was given: the API says what it thinks of
+/// it.
 async fn awaited(api: &Api, what: &Decision<'_>) -> Result<(String, String), CliError> {
     let began = Instant::now();
     loop {

@@ -1,5 +1,5 @@
-//! What documents name outside of their namespace, and whether they may: what is another project's own, and what belongs to the installation.
-//! [`outside`] has an arm for every kind of document.
+//! What documents name outside of their namespace, and whether they may: what is another project's own, and what belongs to the
+//! installation. [`outside`] has an arm for every kind of document.
 
 use super::Planned;
 use crate::Api;
@@ -170,8 +170,8 @@ async fn pipeline<'a, P: Ports>(api: &Api<P>, of: &'a Address, definition: &Pipe
     Ok(outside)
 }
 
-/// Of a pipeline: the configs and clusters that it observes, the sequences that it triggers, and the repositories in which it opens pull
-/// requests with the credentials of the installation.
+/// Of a pipeline: the configs and clusters that it observes, the sequences that it triggers, and the repositories in which it opens
+/// pull requests with the credentials of the installation.
 pub fn of_pipeline<'a>(namespace: &'a str, definition: &Pipeline) -> Outside<'a> {
     let (mut others, mut resources) = (vec![], vec![]);
     for (n, environment) in definition.environments.iter().enumerate() {
@@ -241,8 +241,8 @@ pub enum Lack {
     Form(String),
 }
 
-/// Refuses documents that name what they may not: where the caller lacks a right, where a project has not consented, and what a project may
-/// not use of the installation. It is asked again before each act.
+/// Refuses documents that name what they may not: where the caller lacks a right, where a project has not consented, and what a
+/// project may not use of the installation. It is asked again before each act.
 pub(super) async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned]) -> Answer<()> {
     let mut borders = Borders { planned, ..Borders::of_now(api) };
     for document in planned {
@@ -345,8 +345,8 @@ impl<'a, P: Ports> Borders<'a, P> {
         Ok(())
     }
 
-    /// Everything that a stored definition names and may not. Whoever applied it had the rights that this took; they are not asked for
-    /// again, as they are not before an act.
+    /// Everything that a stored definition names and may not. Whoever applied it had the rights that this took; they are not asked
+    /// for again, as they are not before an act.
     pub async fn gaps(&mut self, outside: &Outside<'_>) -> Answer<Vec<Gap>> {
         let form = |(field, why): &(String, String)| Gap { field: field.clone(), lack: Lack::Form(why.clone()) };
         let mut gaps: Vec<Gap> = outside.refused.iter().map(form).collect();

@@ -48,8 +48,8 @@ fn vouched<T: Vouched>(old: Option<(T, String)>, new: &T, text: &str) -> (Option
     (old.map(|(old, text)| Known { text, vouched: old.vouched() }), after)
 }
 
-/// What is in force of what a document declares, if anything is, and what will be. Others may change it before the document is stored: the
-/// difference is for people.
+/// What is in force of what a document declares, if anything is, and what will be. Others may change it before the document is
+/// stored: the difference is for people.
 pub async fn compared<P: Ports>(api: &Api<P>, document: &Planned) -> Answer<(Option<Known>, Known)> {
     let unvouched = |before: Option<String>, after: &str| (before.map(plain), plain(after.to_owned()));
     Ok(match document {

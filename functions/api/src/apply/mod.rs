@@ -152,8 +152,8 @@ async fn circles<P: Ports>(api: &Api<P>, planned: &[Planned]) -> Answer<Vec<mani
     Ok(found)
 }
 
-/// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that is
-/// in force then.
+/// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that
+/// is in force then.
 pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: ProjectSettings, text: &str) -> Answer<String> {
     let mut parsed = manifest::parse(text, "shipyard");
     if parsed.refused() {
@@ -326,7 +326,8 @@ impl<P: Ports> Known<'_, P> {
         }
     }
 
-    /// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it exists.
+    /// The query's project, else the annotation's, else the one that `metadata.name` names, with or without `shipyard-`, if it
+    /// exists.
     async fn project_of(&self, named: Option<&str>, manifest: &ShipyardManifest) -> Answer<ProjectName> {
         if let Some(name) = named.or(manifest.project_annotation.as_deref()) {
             return self.find(name).await;

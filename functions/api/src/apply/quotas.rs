@@ -1,5 +1,6 @@
-//! What projects may have a limited number of. It is counted when something new is applied, never when something changes: what is there may
-//! always be mended. Two requests at the same moment may exceed a quota by what one of them applies; the next one is refused.
+//! What projects may have a limited number of. It is counted when something new is applied, never when something changes: what is
+//! there may always be mended. Two requests at the same moment may exceed a quota by what one of them applies; the next one is
+//! refused.
 
 use super::Planned;
 use crate::Api;

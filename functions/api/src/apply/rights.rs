@@ -8,8 +8,8 @@ use keelway_domain::border::{Update, Vouched};
 use keelway_domain::names::ProjectName;
 use keelway_wire::http::AppliedDocument;
 
-/// Every document changes something, in its project or namespace. A git host belongs to none, and what a project may use of the installation
-/// is not for the project to say.
+/// Every document changes something, in its project or namespace. A git host belongs to none, and what a project may use of the
+/// installation is not for the project to say.
 pub fn check(caller: &Caller, planned: &[Planned]) -> Answer<()> {
     for document in planned {
         caller.check(Need::Administer, document.named().2)?;

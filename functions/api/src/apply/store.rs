@@ -27,7 +27,8 @@ pub struct How<'a> {
     pub dry_run: bool,
 }
 
-/// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer is in the order of the text.
+/// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer
+/// is in the order of the text.
 pub async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
     let order = |planned: &Planned| match planned {
         Planned::Project(_) | Planned::Cluster(_) | Planned::GitHost(_) | Planned::ArtifactSource(_) | Planned::Webhook(_) => 0,

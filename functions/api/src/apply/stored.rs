@@ -1,5 +1,5 @@
-//! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds since an
-//! update, concerns what was applied before; this finds it before something waits for it.
+//! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds
+//! since an update, concerns what was applied before; this finds it before something waits for it.
 
 use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, of_source, shipyard};
 use crate::Api;

@@ -122,8 +122,8 @@ async fn signed_by<P: Ports + Secrets>(
     Ok((source, secret, body))
 }
 
-/// Lets an image pass that is the source's. Whoever may tell about one repository says nothing about others. A source that does not say what it
-/// takes may take what its project may use of the installation.
+/// Lets an image pass that is the source's. Whoever may tell about one repository says nothing about others. A source that does not
+/// say what it takes may take what its project may use of the installation.
 async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: &ArtifactSource, image: &str) -> Answer<()> {
     let code = code(image).unwrap_or_else(|| Resource::image(image));
     let (home, refuse) = (api.deployments().home(), |why: String| Refused::invalid(vec![super::error("image", "Invalid", &why)]));

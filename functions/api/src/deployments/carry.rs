@@ -1,5 +1,5 @@
-//! Hands commands in, and waits until the state shows them. What the state refuses already is refused at once; of those who race, the
-//! engine lets one win.
+//! Hands commands in, and waits until the state shows them. What the state refuses already is refused at once; of those who race,
+//! the engine lets one win.
 
 use super::{find, id, shape};
 use crate::Api;

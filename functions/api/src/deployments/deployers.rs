@@ -1,5 +1,5 @@
-//! Those who carry deployments out. Whoever claims a version with an API token gets the token of that attempt; everything else is said
-//! with the attempt's token alone. Only its hash is kept.
+//! Those who carry deployments out. Whoever claims a version with an API token gets the token of that attempt; everything else is
+//! said with the attempt's token alone. Only its hash is kept.
 
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
@@ -208,8 +208,8 @@ fn lease_until(config: Option<&Config>) -> String {
     claim.map(|claim| claim.lease.rfc3339()).unwrap_or_default()
 }
 
-/// The hash of the token that a request bears. Where requests are signed for AWS, the signature takes the place of the bearer, and the token is
-/// in the header of API tokens.
+/// The hash of the token that a request bears. Where requests are signed for AWS, the signature takes the place of the bearer, and
+/// the token is in the header of API tokens.
 fn bearer(headers: &HeaderMap) -> Answer<String> {
     let is_signed = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
     if let (Some(token), Some(_)) = (headers.get(auth::HEADER), headers.get(header::AUTHORIZATION).filter(|value| is_signed(value)))

@@ -1,4 +1,5 @@
-//! The generator: a config with its newest images, as the next version. It changes nothing; whoever wants the version writes it back.
+//! The generator: a config with its newest images, as the next version. It changes nothing; whoever wants the version writes it
+//! back.
 
 use super::{error, find, shape};
 use crate::Api;

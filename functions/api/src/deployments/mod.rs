@@ -1,4 +1,5 @@
-//! Deployment configs and their versions. `{id}` is `<name>` in namespace `default`, or `<namespace>:<name>`; a version is `{id}-{n}`.
+//! Deployment configs and their versions. `{id}` is `<name>` in namespace `default`, or `<namespace>:<name>`; a version is
+//! `{id}-{n}`.
 
 mod artifacts;
 mod carry;

@@ -1,7 +1,7 @@
 //! What a route needs, and what the audit calls it: its handler's first argument says both, so that no route is served without.
 //!
-//! `caller: Allowed<scope::Administer, act::Delete>` is a caller who administers the project of the path, or everything where the path has none.
-//! [`auth`](crate::fence::auth) has checked it before the handler is called.
+//! `caller: Allowed<scope::Administer, act::Delete>` is a caller who administers the project of the path, or everything where the
+//! path has none. [`auth`](crate::fence::auth) has checked it before the handler is called.
 
 use crate::fence::caller::Caller;
 use crate::fence::problem::Refused;
@@ -195,7 +195,8 @@ pub struct Listed {
     pub act: &'static str,
 }
 
-/// What a request needs, and what the audit calls it. One for a method that the path does not take is only let through for an administrator of everything.
+/// What a request needs, and what the audit calls it. One for a method that the path does not take is only let through for an
+/// administrator of everything.
 pub fn of(listed: &[Listed], method: &Method, path: &str) -> (Needs, &'static str) {
     // Nothing is there: whoever has a token is told so.
     if path.is_empty() {

@@ -81,7 +81,8 @@ pub struct CloudEvent {
     pub specversion: Option<String>,
     /// Identifies the event together with `source` in its context.
     pub id: Option<String>,
-    /// `sh.keptn.event.<stage>.<sequence>.triggered`, `sh.keptn.event.<task>.started`, `.status.changed` or `.finished`, or that of a domain event.
+    /// `sh.keptn.event.<stage>.<sequence>.triggered`, `sh.keptn.event.<task>.started`, `.status.changed` or `.finished`, or that of
+    /// a domain event.
     #[serde(rename = "type")]
     pub ty: String,
     /// Who sends it; ASCII.
@@ -156,7 +157,8 @@ pub struct ObservedObject {
     pub items: Option<Vec<Value>>,
 }
 
-/// A `DeploymentConfig`: as the JSON Schema `docs/schemas/deploymentconfig.json` says, and in answers with `metadata.resourceVersion` and `status`.
+/// A `DeploymentConfig`: as the JSON Schema `docs/schemas/deploymentconfig.json` says, and in answers with
+/// `metadata.resourceVersion` and `status`.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeploymentConfig)]

@@ -86,7 +86,8 @@ impl Caller {
     pub fn with(self, secret: String) -> Self {
         Self { secret, ..self }
     }
-    /// Who they are, with what they show and what they may do: a token that was made anew under its name, or for other projects, is another.
+    /// Who they are, with what they show and what they may do: a token that was made anew under its name, or for other projects, is
+    /// another.
     pub fn standing(&self) -> String {
         let grants: Vec<String> = self.grants.iter().map(ToString::to_string).collect();
         sha256_hex(format!("{}\n{}\n{}", self.id, self.secret, grants.join("\n")).as_bytes())
@@ -105,8 +106,8 @@ impl Caller {
         Self { token, known, key: Some(key.to_owned()), ..self.clone() }
     }
 
-    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives. Whoever holds a key vouches for that name, so
-    /// there it is part of what is known.
+    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives. Whoever holds a key
+    /// vouches for that name, so there it is part of what is known.
     pub fn by(&self, said: Option<String>) -> String {
         let said = said.unwrap_or_default();
         let mut told = self.told();

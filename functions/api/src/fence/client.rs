@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The network address of a client; an extension of its requests. It comes from the context that Lambda gives with the request. Headers
-/// such as `X-Forwarded-For` are the client's own words and are not read.
+/// The network address of a client; an extension of its requests. It comes from the context that Lambda gives with the request.
+/// Headers such as `X-Forwarded-For` are the client's own words and are not read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
     counted: String,

@@ -1,5 +1,6 @@
-//! Tokens of identity providers (OpenID Connect): people and CI jobs need no token of Keelway's then. A provider's keys are read from where its
-//! discovery document says, and remembered; a token whose key is not among them has them read once more, at most once a minute.
+//! Tokens of identity providers (OpenID Connect): people and CI jobs need no token of Keelway's then. A provider's keys are read
+//! from where its discovery document says, and remembered; a token whose key is not among them has them read once more, at most
+//! once a minute.
 
 use crate::fence::caller::Caller;
 use crate::fence::problem::{Answer, Refused};
@@ -29,7 +30,8 @@ const LONGEST: usize = 16 * 1024;
 /// How far clocks may be apart, in seconds.
 const LEEWAY: u64 = 60;
 
-/// The signatures that count: those whose keys a provider can publish. With a shared secret, anybody who can check a token could make one.
+/// The signatures that count: those whose keys a provider can publish. With a shared secret, anybody who can check a token could
+/// make one.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,

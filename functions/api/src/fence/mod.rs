@@ -1,4 +1,5 @@
-//! What stands around every handler: who sends a request and whether they may, how fast, what is kept of it, and what handlers share.
+//! What stands around every handler: who sends a request and whether they may, how fast, what is kept of it, and what handlers
+//! share.
 //!
 //! [`fence`] wraps every request: logs one line, and turns every failure, including panics, into problem details.
 //!
@@ -115,8 +116,8 @@ const SERVICES: [&str; 7] = [
 /// What the local cloud puts in front of a path, before the function's id.
 const EMULATED: &str = "/_aws/lambda-url/";
 
-/// Whether this is what clients put in front of `/v1/`: `/api`, one of Keptn's services, or both; on the local cloud, behind its own prefix. Other paths
-/// stay as they are, so that rules of a proxy about paths cannot be evaded.
+/// Whether this is what clients put in front of `/v1/`: `/api`, one of Keptn's services, or both; on the local cloud, behind its
+/// own prefix. Other paths stay as they are, so that rules of a proxy about paths cannot be evaded.
 fn is_prefix(text: &str, emulated: bool) -> bool {
     let own = text.strip_prefix(EMULATED).filter(|_| emulated);
     let text = own.map_or(text, |rest| rest.find('/').map_or("", |at| &rest[at..]));

@@ -1,5 +1,5 @@
-//! How many requests a caller may send. Counted in the function's memory: that costs nothing, and each instance of the function counts for
-//! itself.
+//! How many requests a caller may send. Counted in the function's memory: that costs nothing, and each instance of the function
+//! counts for itself.
 
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Requests that a client may send again without asking for more: those with the header `Idempotency-Key`. The key stands for one
-//! request of one token to one path. Its body is remembered before the request is handled, and its answer afterwards. In between, the
-//! request has the same id for the engine however often it is sent, so it is obeyed once.
+//! request of one token to one path. Its body is remembered before the request is handled, and its answer afterwards. In between,
+//! the request has the same id for the engine however often it is sent, so it is obeyed once.
 
 use crate::Api;
 use crate::fence::audit::Replayed;
@@ -78,8 +78,8 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
     }
 }
 
-/// Marks an answer that is final, so that it is remembered. A refused request has changed nothing, and one that is accepted will have an outcome: sent again,
-/// both are looked at again.
+/// Marks an answer that is final, so that it is remembered. A refused request has changed nothing, and one that is accepted will
+/// have an outcome: sent again, both are looked at again.
 async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
     if !matches!(response.status(), StatusCode::OK | StatusCode::CREATED | StatusCode::NO_CONTENT) {
         return Ok(response);
@@ -97,7 +97,8 @@ async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
     Ok(response)
 }
 
-/// Remembers an answer, once the audit has its entry: a request whose entry could not be written is handled again when it is sent again.
+/// Remembers an answer, once the audit has its entry: a request whose entry could not be written is handled again when it is sent
+/// again.
 pub async fn remember<P: Ports>(api: &Api<P>, mut response: Response) -> Response {
     let Some(ToRemember(keyed, answer)) = response.extensions_mut().remove() else { return response };
     match api.promotions().remember_answer(&keyed, &answer).await {

@@ -1,5 +1,6 @@
-//! A route is told once, at its handler: `#[utoipa::path]` has its method and its path, and its first argument, [`Allowed`](crate::fence::allowed::Allowed),
-//! says what it needs. [`route!`] takes them to the router, to the check of who may use it, and to the OpenAPI document.
+//! A route is told once, at its handler: `#[utoipa::path]` has its method and its path, and its first argument,
+//! [`Allowed`](crate::fence::allowed::Allowed), says what it needs. [`route!`] takes them to the router, to the check of who may
+//! use it, and to the OpenAPI document.
 
 use crate::Api;
 use crate::fence::allowed::{Listed, Needs, Says};

@@ -36,8 +36,8 @@ const TOLD: usize = 1000;
 
 /// Takes an event, or a batch of up to 50.
 ///
-/// An event is passed on to the event bus; one that decides an approval is answered as a decision. All events of a batch are checked first: if one is
-/// refused, none is passed on, and `errors` names each that is.
+/// An event is passed on to the event bus; one that decides an approval is answered as a decision. All events of a batch are
+/// checked first: if one is refused, none is passed on, and `errors` names each that is.
 #[utoipa::path(
     post,
     path = "/v1/event",
@@ -75,7 +75,8 @@ pub async fn accept<P: Ports + 'static>(
     }
 }
 
-/// A client's event. Without an id, it gets the one of its place in this request: sent again with the same `Idempotency-Key`, it has the same.
+/// A client's event. Without an id, it gets the one of its place in this request: sent again with the same `Idempotency-Key`, it
+/// has the same.
 fn read<P: Ports>(api: &Api<P>, mut event: Value, (request, place): (u64, usize)) -> Answer<CloudEvent> {
     cloudevent::fill_id(&mut event, || id_of((request, place)));
     let event = cloudevent::parse(&event, Origin::Client, api.engine().ports().now())?;

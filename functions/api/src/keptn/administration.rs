@@ -85,7 +85,8 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
     Ok(())
 }
 
-/// Deletes a project, unless something of it is open. Its history stays. One with a policy is deleted by those who may write policies.
+/// Deletes a project, unless something of it is open. Its history stays. One with a policy is deleted by those who may write
+/// policies.
 #[utoipa::path(
     delete,
     path = "/v1/project/{project}",
@@ -129,8 +130,8 @@ pub async fn delete<P: Ports + 'static>(
     Ok(axum::Json(Message { message }))
 }
 
-/// What is in a project's namespace, some of each kind. Pipelines and configs would go on without the project; clusters and artifact sources, and
-/// who vouched for them, would belong to the next project of its name.
+/// What is in a project's namespace, some of each kind. Pipelines and configs would go on without the project; clusters and
+/// artifact sources, and who vouched for them, would belong to the next project of its name.
 async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
     let (pipelines, _) = api.promotions().pipelines().page(project.as_str(), None, 3).await?;
     let (configs, _) = api.deployments().configs().page(project.as_str(), None, 3).await?;

@@ -78,8 +78,9 @@ fn places(projects: &[String]) -> Vec<Option<&str>> {
     if projects.is_empty() { vec![None] } else { projects.iter().map(|project| Some(project.as_str())).collect() }
 }
 
-/// Lets pass who may speak for an executor that is registered: whoever registered it, as long as they may do what it subscribes to, and the
-/// administrators of its projects. One that was registered before owners were kept belongs to whoever reaches all that it names.
+/// Lets pass who may speak for an executor that is registered: whoever registered it, as long as they may do what it subscribes to,
+/// and the administrators of its projects. One that was registered before owners were kept belongs to whoever reaches all that it
+/// names.
 fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
     let all: Vec<Option<&str>> = one.subscriptions.iter().flat_map(|of| places(&of.projects)).collect();
     let administers = |project: &Option<&str>| caller.may(Need::Administer, *project);

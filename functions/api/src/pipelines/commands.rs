@@ -1,5 +1,5 @@
-//! What people and tools ask of a pipeline: approvals of revisions, and commands. They are handed in to the engine, and the answer is read
-//! from the state. What the state refuses already is refused at once; of those who race, the engine lets one win.
+//! What people and tools ask of a pipeline: approvals of revisions, and commands. They are handed in to the engine, and the answer
+//! is read from the state. What the state refuses already is refused at once; of those who race, the engine lets one win.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
@@ -264,7 +264,8 @@ fn answer(asked: &Asked, view: &View, done: bool) -> CommandAnswer {
     }
 }
 
-/// A decision about what does not wait for one is a mistake in the request (422); about what was decided otherwise, a conflict (409).
+/// A decision about what does not wait for one is a mistake in the request (422); about what was decided otherwise, a conflict
+/// (409).
 fn refused(view: &View, command: &Command, why: Conflict) -> Refused {
     match (command, why) {
         (_, Conflict::Unknown(detail)) => Refused::new(StatusCode::NOT_FOUND, "unknown environment", detail),

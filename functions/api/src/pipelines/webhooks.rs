@@ -67,8 +67,8 @@ fn text(secret: &str) -> String {
     }
 }
 
-/// What pipelines may call a repository of a registered host. The host may call itself something else, behind a proxy for example, and so
-/// can wake only its own repositories. Bitbucket Server has two forms of URLs.
+/// What pipelines may call a repository of a registered host. The host may call itself something else, behind a proxy for example,
+/// and so can wake only its own repositories. Bitbucket Server has two forms of URLs.
 fn urls(host: &str, repository: &Repository) -> Vec<String> {
     let path = repository.url().split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
     let path = path.trim_end_matches(".git");

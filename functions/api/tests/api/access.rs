@@ -35,7 +35,8 @@ async fn send(stand: &Stand, method: &str, path: &str, token: &str) -> Answer {
     stand.request(request.body(Body::empty()).unwrap()).await
 }
 
-/// Every route with the scopes of which it needs one, and what the audit calls it: whoever adds one, or changes what it needs, sees it here.
+/// Every route with the scopes of which it needs one, and what the audit calls it: whoever adds one, or changes what it needs, sees
+/// it here.
 #[test]
 fn what_every_route_needs() {
     let mut routes = routes();

@@ -126,7 +126,8 @@ async fn a_retry_behind_an_approval_needs_the_right_to_give_it() {
         assert_eq!(stand.like("judge").post(&path, &body).await.status, 202);
         stand.work().await;
         stand.like("").execute("deployment", "fail").await;
-        // The one who was let in behind the approval once is not let in for others, and whoever begins with the approval has it asked again.
+        // The one who was let in behind the approval once is not let in for others, and whoever begins with the approval has it
+        // asked again.
         assert_eq!(stand.like("starter").post(&path, &json!({})).await.status, 403);
         assert_eq!(stand.post(&path, &json!({"from": "approval"})).await.status, 202);
         stand.work().await;

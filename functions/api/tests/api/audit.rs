@@ -204,7 +204,8 @@ async fn a_repeated_request_has_one_id() {
         stand.work().await;
         stand.world.pass(Span::seconds(1));
     }
-    // The first answer is 202, which is not remembered, and the second one is: whoever reads the entries tells by their id that it is one.
+    // The first answer is 202, which is not remembered, and the second one is: whoever reads the entries tells by their id that it
+    // is one.
     let all = entries(&stand, "action=control").await;
     assert_eq!((all.len() - before, &all[0]["id"]), (2, &all[1]["id"]), "{all:?}");
     assert!(all[0]["what"].as_str().unwrap().starts_with("suspend"), "{all:?}");

@@ -1,4 +1,5 @@
-//! What of other projects and of the installation the definitions of one project reach: asked when they are applied, and before each act.
+//! What of other projects and of the installation the definitions of one project reach: asked when they are applied, and before
+//! each act.
 
 use crate::stand::{Answer, Stand};
 use keelway_domain::event::CloudEvent;

@@ -9,7 +9,8 @@ use axum::http::Request;
 use keelway_domain::access::Identities;
 use serde_json::{Value, json};
 
-/// A stand with two providers, whose people of the group `ops` may approve; `by` says by which claim they are told apart at the first.
+/// A stand with two providers, whose people of the group `ops` may approve; `by` says by which claim they are told apart at the
+/// first.
 async fn stand(promotion: &str, by: &str) -> (Stand, [Provider; 2], Signer) {
     let (providers, key) = ([Provider::start().await, Provider::start().await], Signer::ec("ec"));
     providers.iter().for_each(|provider| provider.publish(&[&key]));

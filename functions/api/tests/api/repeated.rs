@@ -178,7 +178,8 @@ async fn an_evaluation_that_is_asked_for_again_is_one() {
     assert_eq!(stand.get("/v1/sequence/shop").await.json()["totalCount"], 2);
 }
 
-/// A name is not who somebody is: a token that is made anew under it, for another project, is not told what the one before was answered.
+/// A name is not who somebody is: a token that is made anew under it, for another project, is not told what the one before was
+/// answered.
 #[tokio::test]
 async fn a_token_of_the_same_name_does_not_get_the_answers_of_the_one_before() {
     let mut stand = Stand::new();

@@ -1,8 +1,8 @@
-//! The cases of promotions over HTTP: the clients of git hosts and of receivers, as the function has them, against a strict host in each of
-//! its forms. The rest of the world is in memory, and its time passes when a case says so.
+//! The cases of promotions over HTTP: the clients of git hosts and of receivers, as the function has them, against a strict host in
+//! each of its forms. The rest of the world is in memory, and its time passes when a case says so.
 //!
-//! Run are the cases in which a git host has a part: all of them on GitHub and Gitea, and on GitLab and Bitbucket Server in turns. Those of
-//! notifications are run as well. `KEELWAY_CASE=P05` runs one, on all forms.
+//! Run are the cases in which a git host has a part: all of them on GitHub and Gitea, and on GitLab and Bitbucket Server in turns.
+//! Those of notifications are run as well. `KEELWAY_CASE=P05` runs one, on all forms.
 
 use crate::receiver::{Receiver, Reply};
 use crate::stand::here;

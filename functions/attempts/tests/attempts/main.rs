@@ -1,4 +1,5 @@
-//! Promotions that are carried out for real: by sequences of the other engine, by requests to servers, by pull requests on a git host.
+//! Promotions that are carried out for real: by sequences of the other engine, by requests to servers, by pull requests on a git
+//! host.
 
 mod calls;
 mod cases;

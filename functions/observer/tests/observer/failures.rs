@@ -92,7 +92,8 @@ async fn a_refused_token_is_tried_once_in_a_reading() {
     stand.server.kube().runs("n7", "cart", Some("1.0.0"), "True");
     stand.minute().await;
     assert!(runs("1.0.0", true, stand.known("cart", "n7").await));
-    // It expires. What was discovered is still known, so the objects are asked for: as many as are on their way when the first is refused.
+    // It expires. What was discovered is still known, so the objects are asked for: as many as are on their way when the first is
+    // refused.
     stand.server.kube().asked.clear();
     stand.server.kube().always = Some((401, String::new()));
     stand.minute().await;

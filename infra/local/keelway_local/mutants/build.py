@@ -48,7 +48,7 @@ class Copy:
         self.mutants, self.spans = [], {}
 
     def write(self):
-        """Writes what differs."""
+        """Writes the files that have changed."""
         names = tracked()
         self.mutants, self.spans, first = [], {}, 1
         for name in names:
@@ -82,7 +82,7 @@ class Copy:
     @staticmethod
     def _adapted(name, source):
         if name == "Cargo.toml":
-            # What lints say of mutants is of no interest.
+            # Lints do not apply to mutants.
             return re.sub(rb"(\[workspace\.lints\.\w+\]\n)[^\[]*", rb"\1\n", source)
         if name == "shared/domain/Cargo.toml":
             return source + UNIT_TESTS.encode()
@@ -98,7 +98,7 @@ class Copy:
             path.write_bytes(data)
 
     def build(self):
-        """Takes out what does not compile until everything does; {name of a test executable: its path}."""
+        """Removes mutants that do not compile until the rest does; {name of a test executable: its path}."""
         for _ in range(ROUNDS):
             self.write()
             errors, _ = self._cargo("check", "--test", TESTS[0])
@@ -115,7 +115,7 @@ class Copy:
         cargo = os.environ.get("CARGO") or shutil.which("cargo") or "cargo"
         command = [cargo, verb, "--workspace", *words, "--message-format=json", "--quiet"]
         with Step(f"cargo {verb} of the copy with {len(self.mutants) - len(self.without)} mutants"):
-            # Debug information of that many branches would take gigabytes.
+            # The debug information of so many branches would take gigabytes.
             env = {**os.environ, "CARGO_TARGET_DIR": str(target()), "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "false"}
             done = subprocess.run(command, cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
@@ -143,7 +143,7 @@ class Copy:
         self.known.write_text(json.dumps(sorted(self.without), indent=0))
 
     def _blamed(self, error):
-        """The numbers of the smallest text with mutants around what the compiler points at."""
+        """The mutants in the smallest text around the place that the compiler names."""
         places = sorted(error["spans"], key=lambda span: not span["is_primary"])
         for place in places:
             spans = self.spans.get(place["file_name"], [])

@@ -1,4 +1,4 @@
-"""tests/mutants: the mutants that change nothing, and the mistakes that are planted."""
+"""tests/mutants: the lists of equivalent mutants, and of planted mistakes."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def _read(path):
 
 
 def equivalent():
-    """{key of a mutant: why nobody could see it}"""
+    """{key of a mutant: why it is equivalent}"""
     found = {}
     for entry in _read(EQUIVALENT):
         try:
@@ -34,7 +34,7 @@ def equivalent():
 
 
 def plants():
-    """All planted mistakes, numbered from above the largest number of a mutant."""
+    """All planted mistakes. Their numbers follow those of the mutants."""
     found = []
     for path in sorted((FOLDER / "plants").glob("*.yaml")):
         for entry in _read(path):

@@ -1,5 +1,5 @@
-//! The switch of all mutants: `KEELWAY_MUTANT` is the number of the one that is on. `KEELWAY_MUTANT_REACHED` names a file that gets the
-//! number of each mutant that is reached, once.
+//! The switch of all mutants: `KEELWAY_MUTANT` is the number of the one that is on. `KEELWAY_MUTANT_REACHED` names a file that gets
+//! the number of each mutant that is reached, once.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,8 +1,8 @@
 """Rewrites a Rust file so that it holds all its mutants, each behind `crate::mutant::on(N)`.
 
-The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression. No
-text appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as large
-as it was.
+The mutants are those of cargo-mutants (https://mutants.rs/mutants.html), except those that delete a field of a struct expression.
+No text appears twice in the result, but the operands of compound assignments, and functions with a plant: the file stays about as
+large as it was.
 """
 
 import re
@@ -22,7 +22,7 @@ OPERATORS = {
     "<<=": [">>="], ">>=": ["<<="], "&=": ["|="], "|=": ["&="], "^=": ["|=", "&="],
 }
 COMPARISONS = {"<": "less", ">": "greater", "<=": "at_most", ">=": "at_least"}
-# What is evaluated when the program is compiled, or is no expression.
+# Nodes that are evaluated at compile time, or are not expressions.
 LEFT_ALONE = {"const_item", "static_item", "attribute_item", "inner_attribute_item", "macro_invocation", "macro_definition",
               "const_block", "array_type", "type_arguments", "enum_variant_list", "struct_item", "type_item", "use_declaration",
               "line_comment", "block_comment"}
@@ -51,7 +51,7 @@ class Mutant:
 
 @dataclass
 class Plant:
-    """A mistake of a person, in one function."""
+    """A planted mistake in one function."""
     engine: str
     name: str
     file: str
@@ -65,7 +65,7 @@ class Plant:
 
 
 class Span:
-    """Text that belongs to mutants: where it fails to compile, they do."""
+    """Text of mutants: if it does not compile, they do not."""
 
     def __init__(self, numbers, parts):
         self.numbers, self.parts = numbers, parts
@@ -80,7 +80,7 @@ class File:
     without: set
     plants: list = field(default_factory=list)
     first: int = 1
-    # Elsewhere only plants are written.
+    # In other files, only plants are written.
     mutated: bool = True
     on: str = ON
     mutants: list = field(default_factory=list)
@@ -89,7 +89,7 @@ class File:
     _functions: list = field(default_factory=list)
 
     def rewrite(self):
-        """The file's text, and [(begin, end, numbers)] of what belongs to mutants."""
+        """The text of the file, and [(begin, end, numbers)] of the texts of mutants."""
         tree = PARSER.parse(self.source)
         flat, spans = [], []
         self._flatten(self._node(tree.root_node), flat, spans, 0)
@@ -123,7 +123,7 @@ class File:
         return None if mutant.key in self.without else mutant.number
 
     def _children(self, node, begin=None, end=None):
-        """The text from `begin` to `end`, with what is inside rewritten."""
+        """The text from `begin` to `end`, with its nodes rewritten."""
         parts = []
         at, end = node.start_byte if begin is None else begin, node.end_byte if end is None else end
         tests = False
@@ -255,7 +255,7 @@ class File:
         parts = ["{ "]
         for number, other in zip(numbers, OPERATORS.get(operator, [])):
             if number:
-                # The operands as they are: no mutant is in two places.
+                # The operands are copied without mutants, so that no mutant is in two places.
                 changed = [self._text(left), f" {other} ", self._text(right)]
                 parts.append(Span([number], [f"if {ON}({number}) {{ ", *changed, "; } else "]))
         return [*parts, "{ ", *a, f" {operator} ", *b, "; } }"]
@@ -309,7 +309,7 @@ class File:
 
 
 def place(plants, source):
-    """Finds where each plant of a file is; every `find` must be there once."""
+    """Finds the place of each plant in a file. Every `find` must occur once."""
     for plant in plants:
         find = plant.change[0].encode()
         if source.count(find) != 1:

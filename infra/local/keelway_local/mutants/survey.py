@@ -1,4 +1,4 @@
-"""Runs every mutant with the tests that reach it, every plant with the cases and simulations that do, and tells what found them."""
+"""Runs every mutant with the tests that reach it, and every plant with the cases and simulations that do; reports the results."""
 
 import json
 import threading
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..common import Problem, Step, say
 from . import build, lists, trial
 
-# Of what is neither equivalent nor outside of Rust's rules, so much must be found.
+# The share of mutants to be found, without equivalent ones and those that do not compile.
 GOAL = 0.95
 RESULTS = build.WORK / "results.json"
 SURVIVED, UNREACHED = "survived", "not reached"
@@ -28,14 +28,14 @@ def _tests_of(file, tests, plants):
 
 
 def _sort(works, tests, jobs, title, plants=False):
-    """{number: the test that finds it, SURVIVED or UNREACHED}; `works` are mutants or plants, and what found each the last time."""
+    """{number: the test that finds it, SURVIVED or UNREACHED}. `works`: mutants or plants, with the test that found each last."""
     done, fresh, counted, lock = {}, {}, Counter(), threading.Lock()
 
     def one(work):
         thing, known = work
         mine = [test for test in _tests_of(thing.file, tests, plants) if thing.number in test.reached]
         again = [test for test in mine if test.name == known]
-        # What found it the last time comes first.
+        # The test that found it last comes first.
         found = trial.find(thing.number, again) or trial.find(thing.number, [test for test in mine if test not in again])
         with lock:
             done[thing.number] = found or (SURVIVED if mine else UNREACHED)
@@ -64,7 +64,7 @@ def mutants(copy, executables, chosen, jobs, only_survivors):
     """Whether every mutant of the chosen files is found, or listed as equivalent."""
     listed, before = lists.equivalent(), _remembered()
     wanted = [mutant for mutant in copy.viable() if not chosen or any(word in mutant.file for word in chosen)]
-    # What was found the last time counts as found without being run again.
+    # A mutant that was found last time counts as found, and is not run again.
     works = [mutant for mutant in wanted if not only_survivors or before.get(str(mutant), {}).get("found") is None]
     tests = trial.learn(trial.all_tests(executables, plants=False), executables, jobs)
     done = _sort([(mutant, before.get(str(mutant), {}).get("by")) for mutant in works], tests, jobs, f"{len(works)} mutants")
@@ -87,7 +87,7 @@ def mutants(copy, executables, chosen, jobs, only_survivors):
 
 
 def _noted(found):
-    """What is remembered of a mutant or plant."""
+    """The stored result of a mutant or plant."""
     return {"found": None, "by": found} if isinstance(found, str) else {"found": found.kind, "by": found.name}
 
 

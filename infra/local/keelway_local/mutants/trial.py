@@ -1,4 +1,4 @@
-"""The tests that may find a mutant, what each of them reaches, and running one with a mutant on."""
+"""The tests that may find a mutant, the mutants that each test reaches, and the run of a test with a mutant."""
 
 import json
 import os
@@ -32,25 +32,25 @@ SIMULATIONS = [
     ("delivery", "delivery::every_seed_of_the_delivery_keeps_the_invariants", 20, 600),
     ("border", "border::every_seed_of_the_border_keeps_the_invariants", 40, 500),
 ]
-# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the others
-# find sooner. And those that read the source, which is another one in the copy.
+# Tests of conformance that run all cases, repeat cases in each order, or look for planted faults: other tests find the same sooner.
+# And tests that read the source, which differs in the copy.
 LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|mistake|fault_after|a_crash_after|twice_is|everything_twice|fork_of|every_case|"
                       r"index_names|any_order|every_order|later_version|fifty_thousand")
 REACHED = build.WORK / "reached.json"
 UNIT, CASE, SEEDS = "unit test", "case", "seeds"
-# So many cases are tried each by itself; then all of the engine in one process.
+# How many cases are tried one by one, before all cases of the engine are run in one process.
 FEW = 3
 
 
 @dataclass
 class Test:
-    """Something that may find a mutant."""
+    """A test that may find a mutant."""
     kind: str
     name: str
     engine: str
     command: list
     variables: dict
-    # It is learned from so many times fewer seeds what it reaches.
+    # The mutants that it reaches are learned from this many times fewer seeds.
     times: int = 1
     cpu: float = 0.0
     reached: set = field(default_factory=set)
@@ -58,14 +58,14 @@ class Test:
 
 @dataclass
 class Ran:
-    """How a process ended: whether all went well, the CPU time it took, what it said."""
+    """The end of a process: whether it succeeded, its CPU time, its output."""
     well: bool
     cpu: float
     output: str
 
 
 def run(command, variables, seconds):
-    """Runs a test for so many seconds of CPU time at most, or until one fails."""
+    """Runs a test until it fails, for this many seconds of CPU time at most."""
     limits = 'ulimit -t "$1"; ulimit -v 6000000 2>/dev/null; shift; exec nice -n 19 "$@"'
     env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0",
            "PROPTEST_CASES": "64", **variables}
@@ -77,7 +77,7 @@ def run(command, variables, seconds):
         told.append(line)
         if line.rstrip().endswith(b"... FAILED"):
             failed = True
-            # Popen.kill would wait for it, and lose what it used.
+            # Popen.kill would wait for the process, and lose its CPU time.
             os.kill(process.pid, signal.SIGKILL)
             break
     rest = process.stdout.read()
@@ -115,7 +115,7 @@ def all_tests(executables, plants):
 
 
 def learn(tests, executables, jobs):
-    """Runs every test without a mutant: what it reaches, and what it costs. The same executables are not asked twice."""
+    """Runs every test without a mutant, to learn its reach and its cost. Results for the same executables are stored."""
     made = {path: os.stat(path).st_mtime_ns for path in executables.values()}
     stored = json.loads(REACHED.read_text()) if REACHED.exists() else {}
     known = {name: entry for name, entry in stored.items() if made.get(entry[0]) == entry[1]}
@@ -144,7 +144,8 @@ def learn(tests, executables, jobs):
 
 
 def find(number, tests):
-    """The first of these tests that fails with a mutant on, or None: what reaches little first, and many tests in one process."""
+    """The first of these tests that fails with a mutant, or None. Tests with a small reach come first; many tests share a
+    process."""
     on = {"KEELWAY_MUTANT": str(number)}
     units = [test for test in tests if test.kind == UNIT]
     others = [test for test in tests if test.kind == CASE and not test.engine]
@@ -160,6 +161,6 @@ def find(number, tests):
         ran = run([first.command[0], "--exact", *names, "--test-threads", "1"], {**first.variables, **on}, seconds)
         if not ran.well:
             failed = re.findall(r"^test (\S+) \.\.\. FAILED", ran.output, re.MULTILINE)
-            # Without a name, the process came to its limit, or died.
+            # Without a name, the process has reached its limit or died.
             return next((test for test in together if test.command[2] in failed), first)
     return None

@@ -10,7 +10,7 @@ BOXES = {"Box", "Rc", "Arc", "Cell", "RefCell", "Mutex"}
 
 
 def split(text):
-    """Text at the commas that no bracket encloses."""
+    """Splits a text at the commas outside of brackets."""
     parts, depth, begin = [], 0, 0
     for place, character in enumerate(text):
         depth += (character in "<([{") - (character in ")]}" or character == ">" and text[place - 1:place] != "-")
@@ -21,14 +21,14 @@ def split(text):
 
 
 def arguments(ty):
-    """The name of a type, without its path, and what stands in its angle brackets, without lifetimes."""
+    """The name of a type without its path, and its type arguments without lifetimes."""
     head, bracket, rest = ty.partition("<")
     given = split(rest[:rest.rindex(">")]) if bracket else []
     return head.strip().split("::")[-1], [part for part in given if not part.startswith("'")]
 
 
 def replacements(ty):
-    """What replaces the body of a function that returns this type."""
+    """The replacements for the body of a function that returns this type."""
     ty = " ".join(ty.split())
     if ty in ("", "()"):
         return ["()"]

@@ -1,5 +1,5 @@
-//! AWS as the clients see it: answers made by hand, in their order, and the requests that asked for them. Both go through the clients'
-//! own code for the wire, so a test knows what a service would have been told.
+//! A double of AWS for the clients: prepared answers in order, and the requests that received them. Both pass through the clients'
+//! own serialisation, so a test sees what the service would have received.
 
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
@@ -10,7 +10,7 @@ use aws_smithy_types::body::SdkBody;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 
-/// A service that takes one operation and panics at another: what it answers, and what it was asked. All clones are the same.
+/// A service with prepared answers to one operation. It panics at another operation. Clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct Double {
     operation: &'static str,
@@ -19,14 +19,15 @@ pub(super) struct Double {
 }
 
 impl Double {
-    /// Of an operation, as `x-amz-target` names it, or else by method and path. The last answer is repeated; `Null` has no body.
+    /// Answers to an operation, which is named as in `x-amz-target` or by method and path. The last answer is repeated; `Null` has
+    /// no body.
     pub(super) fn new(operation: &'static str, answers: impl IntoIterator<Item = (u16, Value)>) -> Self {
         let answers: Arc<[_]> = answers.into_iter().collect();
         assert!(!answers.is_empty(), "nothing to answer with");
         Self { operation, answers, requests: Arc::default() }
     }
 
-    /// The bodies of what was asked so far; each attempt is one.
+    /// The bodies of all requests so far. Each attempt is one.
     pub(super) fn requests(&self) -> Vec<Value> {
         self.requests.lock().unwrap().clone()
     }

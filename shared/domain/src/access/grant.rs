@@ -1,4 +1,6 @@
-//! Scopes and grants.
+//! Scopes, and the grants that carry them.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use crate::names::ProjectName;
 use serde::{Deserialize, Serialize};
@@ -9,9 +11,9 @@ const LONGEST: usize = 63;
 /// Names that a scope is limited to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Names {
-    /// `*`
+    /// Every name, written `*`.
     All,
-    /// This one.
+    /// Exactly this name.
     One(String),
 }
 
@@ -38,21 +40,22 @@ impl std::fmt::Display for Names {
     }
 }
 
-/// What somebody may do. As text: `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`, `administer`; `*` for any task or stage.
+/// What a token or a person may do. As text: `read`, `trigger`, `trigger:<stage>`, `execute:<task>`, `approve:<stage>`,
+/// `administer`; `*` stands for any task or stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
-    /// See everything.
+    /// Read everything.
     Read,
-    /// Start and steer work: sequences that nothing else starts, promotions, deployments.
+    /// Start and steer sequences that nothing else starts, promotions and deployments.
     Trigger,
-    /// Start every sequence of a stage, also what otherwise follows the end of another one.
+    /// Start every sequence of a stage, including those that normally follow the end of another sequence.
     TriggerIn(Names),
-    /// Answer the triggers of a task, and see those; `deployment` also claims versions of deployment configs.
+    /// See and answer the triggers of a task. `execute:deployment` also claims versions of deployment configs.
     Execute(Names),
-    /// Decide what waits for approval in a stage, or in an environment of a pipeline.
+    /// Decide the approvals of a stage, or of an environment of a pipeline.
     Approve(Names),
-    /// Everything, and as the only scope: apply and delete definitions, manage tokens, read the audit.
+    /// Do everything, as the only scope: apply and delete definitions, manage tokens, read the audit.
     Administer,
 }
 
@@ -66,10 +69,10 @@ pub struct ScopeError {
 }
 
 impl Scope {
-    /// Reads a scope.
+    /// Parses a scope.
     ///
     /// # Errors
-    /// What is none, with those there are.
+    /// The text is not a scope; the error lists those that exist.
     pub fn parse(text: &str) -> Result<Self, ScopeError> {
         let scope = match text.split_once(':') {
             None => match text {
@@ -86,7 +89,7 @@ impl Scope {
         scope.ok_or_else(|| ScopeError { given: text.chars().take(100).collect() })
     }
 
-    /// Whether this scope is enough.
+    /// Whether this scope satisfies the need.
     fn allows(&self, need: Need<'_>) -> bool {
         match (self, need) {
             (Self::Administer, _) | (Self::Read, Need::Read) | (Self::Trigger, Need::Trigger) => true,
@@ -134,33 +137,29 @@ impl From<Scope> for String {
     }
 }
 
-/// A scope without the names it is limited to.
+/// A kind of scope, without the names that limit it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// [`Scope::Read`]
     Read,
-    /// [`Scope::Trigger`], [`Scope::TriggerIn`]
+    /// [`Scope::Trigger`] or [`Scope::TriggerIn`].
     Trigger,
-    /// [`Scope::Execute`]
     Execute,
-    /// [`Scope::Approve`]
     Approve,
-    /// [`Scope::Administer`]
     Administer,
 }
 
-/// What a request needs.
+/// The permission that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need<'a> {
-    /// To see something.
+    /// To read.
     Read,
-    /// To start or steer something.
+    /// To start or steer work.
     Trigger,
-    /// To start in this stage what otherwise follows the end of another sequence.
+    /// To start, in this stage, a sequence that normally follows the end of another one.
     TriggerIn(&'a str),
-    /// To answer this task.
+    /// To answer triggers of this task.
     Execute(&'a str),
-    /// To decide in this stage or environment.
+    /// To decide approvals of this stage or environment.
     Approve(&'a str),
     /// To change definitions.
     Administer,
@@ -179,37 +178,36 @@ impl std::fmt::Display for Need<'_> {
     }
 }
 
-/// Scopes, and where they are valid.
+/// Scopes, and the projects in which they are valid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What is allowed.
     pub scopes: Vec<Scope>,
-    /// In these projects and namespaces only; empty: in all of them, and for what belongs to none.
+    /// The projects and namespaces in which the scopes are valid. Empty: in all of them, and for what belongs to the installation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub projects: Vec<ProjectName>,
 }
 
 impl Grant {
-    /// Everything, everywhere.
+    /// A grant of every permission, in every project.
     pub fn everything() -> Self {
         Self { scopes: vec![Scope::Administer], projects: vec![] }
     }
-    /// Whether it is enough for this in a project; `None`: for what belongs to no project, or to all of them.
+    /// Whether the grant satisfies a need in a project. `None`: the need concerns the installation, or all projects.
     pub fn allows(&self, need: Need<'_>, project: Option<&str>) -> bool {
         self.reaches(project) && self.scopes.iter().any(|scope| scope.allows(need))
     }
-    /// Whether it has a scope of this kind, wherever and whatever it is limited to.
+    /// Whether the grant has a scope of this kind, wherever it is valid and whatever limits it.
     pub fn has(&self, kind: Kind) -> bool {
         self.scopes.iter().any(|scope| scope.kind() == kind || *scope == Scope::Administer)
     }
-    /// Whether it is valid in a project; `None`: for what belongs to none, or to all.
+    /// Whether the grant is valid in a project. `None`: for what belongs to the installation, or to all projects.
     pub fn reaches(&self, project: Option<&str>) -> bool {
         self.projects.is_empty() || project.is_some_and(|project| self.projects.iter().any(|known| known.as_str() == project))
     }
 }
 
 impl std::fmt::Display for Grant {
-    /// `read, execute:test in shop, carts`
+    /// For example `read, execute:test in shop, carts`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let listed = |all: Vec<String>| all.join(", ");
         f.write_str(&listed(self.scopes.iter().map(ToString::to_string).collect()))?;
@@ -220,7 +218,7 @@ impl std::fmt::Display for Grant {
     }
 }
 
-/// What to say to somebody who lacks something.
+/// The message for a caller whose grants do not satisfy a need.
 pub fn missing(need: impl std::fmt::Display, place: Place<'_>, has: &[Grant]) -> String {
     let has = match has.iter().map(ToString::to_string).collect::<Vec<_>>() {
         none if none.is_empty() => "nothing".to_owned(),
@@ -229,14 +227,14 @@ pub fn missing(need: impl std::fmt::Display, place: Place<'_>, has: &[Grant]) ->
     format!("this needs {need}{place}, and what you sent grants {has}: ask an administrator for a token that has it")
 }
 
-/// Where something is needed.
+/// Where a permission is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place<'a> {
-    /// In a project or namespace.
+    /// In one project or namespace.
     In(&'a str),
-    /// In all of them.
+    /// In all projects.
     Everywhere,
-    /// It depends on what is asked for, which was not looked at.
+    /// In a project that is not known, because the request was refused before its subject was read.
     Somewhere,
 }
 

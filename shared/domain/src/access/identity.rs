@@ -1,4 +1,4 @@
-//! What the claims of an identity provider's token grant.
+//! The grants that the claims of an identity provider's token lead to.
 
 use super::who::{is_reserved, of_person, provider};
 use super::{Grant, Scope};
@@ -6,8 +6,9 @@ use crate::ids::sha256_hex;
 use crate::names::ProjectName;
 use serde_json::Value;
 
-/// Some claims, and what they grant together. As text: `repository=acme/shop,ref=refs/heads/main=>read,trigger@shop,carts`; without `@`, in
-/// all projects. A value may end in `*`, which stands for any rest. `by:<claim>` among the claims names the one that says who it is.
+/// A rule: a token with all of these claims gets these grants. As text:
+/// `repository=acme/shop,ref=refs/heads/main=>read,trigger@shop,carts`. Without `@`, the grants are valid in all projects. A value
+/// may end in `*`, which matches any rest. `by:<claim>` among the claims names the claim that identifies the person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     claims: Vec<(String, String)>,
@@ -15,40 +16,40 @@ pub struct Rule {
     grant: Grant,
 }
 
-/// The claim that says who it is, unless the rules name another one.
+/// The claim that identifies the person, unless a rule names another one.
 const SUBJECT: &str = "sub";
-/// What names the claim in a rule.
+/// The prefix by which a rule names that claim.
 const BY: &str = "by:";
-/// The longest name of a person, in characters. A longer one is refused: cut, it would be that of others, too.
+/// The longest name of a person, in characters. A longer name is refused: cut off, it could equal another person's.
 const LONGEST: usize = 200;
 
-/// Who somebody is, as a provider vouches for it.
+/// A person, as an identity provider vouches for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// As the provider calls them.
+    /// The value of the claim that identifies the person.
     pub subject: String,
-    /// As others here see them: nobody else is called so.
+    /// The name under which others see the person. No two people have the same.
     pub known: String,
-    /// Tells their requests apart; made of everything.
+    /// A hash of issuer and subject, which separates one person's requests from another's.
     pub id: String,
 }
 
-/// Whose tokens are taken, for whom they have to be, and what their claims grant.
+/// The identity providers whose tokens are accepted, and the rules for their claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identities {
-    /// The providers, as their tokens name them in `iss`.
+    /// The providers, as `iss` of their tokens names them.
     pub issuers: Vec<String>,
-    /// What tokens have to name in `aud`.
+    /// The value that `aud` of a token must have.
     pub audience: String,
-    /// All that match count.
+    /// All rules that match a token apply.
     pub rules: Vec<Rule>,
 }
 
 impl Identities {
-    /// Reads the settings: issuers with commas between, and rules with `;` between. Without an issuer, there is nothing to read.
+    /// Parses the settings: issuers separated by `,`, and rules separated by `;`. Without issuers there is nothing to parse.
     ///
     /// # Errors
-    /// What is wrong, with an example.
+    /// What is wrong, with an example of what is accepted.
     pub fn parse(issuers: &str, audience: &str, rules: &str) -> Result<Option<Self>, String> {
         let issuers: Vec<String> = listed(issuers, ',').map(str::to_owned).collect();
         if issuers.is_empty() {
@@ -76,8 +77,9 @@ impl Identities {
         Ok(Some(Self { issuers, audience, rules }))
     }
 
-    /// The claim by which an issuer's people are told apart, so that each has one identity and nobody else has it. No pattern of the template
-    /// can tell this, and the others' tokens have to go on: so only tokens of this issuer are refused, and the function starts.
+    /// The claim that identifies the people of an issuer. All rules of one issuer must name the same claim; otherwise one person
+    /// could have two identities. The template's patterns cannot check this, and the tokens of other issuers must stay valid, so
+    /// the function starts and refuses only the tokens of this issuer.
     fn apart(&self, issuer: &str) -> Result<&str, String> {
         if is_reserved(issuer) {
             return Err("cannot be taken: its issuer begins like the name of a token or a key, and needs another host".into());
@@ -101,10 +103,10 @@ impl Identities {
         Ok(claim)
     }
 
-    /// Who it is that an issuer makes these claims about.
+    /// The person that an issuer's claims describe.
     ///
     /// # Errors
-    /// What is wrong with the token, for its bearer.
+    /// What is wrong with the token, in words for its bearer.
     pub fn person(&self, issuer: &str, claims: &Value) -> Result<Person, String> {
         let claim = self.apart(issuer)?;
         let subject = match &claims[claim] {
@@ -124,17 +126,17 @@ impl Identities {
         Ok(Person { known: of_person(issuer, &subject), subject, id })
     }
 
-    /// Everything that these claims grant.
+    /// All grants that these claims lead to.
     pub fn grants(&self, claims: &Value) -> Vec<Grant> {
         self.rules.iter().filter(|rule| rule.matches(claims)).map(|rule| rule.grant.clone()).collect()
     }
 }
 
 impl Rule {
-    /// Reads one rule.
+    /// Parses one rule.
     ///
     /// # Errors
-    /// What is wrong, with an example.
+    /// What is wrong, with an example of what is accepted.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| {
             let text: String = text.chars().take(200).collect();
@@ -165,7 +167,7 @@ impl Rule {
         Ok(Self { claims, by: by.first().map(|claim| (*claim).to_owned()), grant: Grant { scopes, projects } })
     }
 
-    /// Whether tokens of an issuer can match it.
+    /// Whether a token of this issuer can match the rule.
     fn is_about(&self, issuer: &str) -> bool {
         self.claims.iter().filter(|(name, _)| name == "iss").all(|(_, wanted)| is(&Value::from(issuer), wanted))
     }
@@ -179,7 +181,7 @@ impl Rule {
     }
 }
 
-/// Whether a claim has a value. Only texts and booleans are compared.
+/// Whether a claim has a value. Only strings and booleans are compared.
 fn is(claim: &Value, wanted: &str) -> bool {
     let text = match claim {
         Value::String(text) => text.as_str(),
@@ -197,7 +199,7 @@ fn listed(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.split(separator).map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// For providers on this machine, which tests have.
+/// Whether the issuer runs on this machine, as in tests.
 fn is_local(issuer: &str) -> bool {
     issuer.starts_with("http://127.0.0.1:")
 }

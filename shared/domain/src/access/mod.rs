@@ -1,4 +1,4 @@
-//! Who may do what: scopes, what a token or a claim of an identity provider grants, and the life of a token. Pure, like every decision.
+//! Access control: scopes, the grants of tokens and identity providers, and the lifecycle of a token. Pure, like every decision.
 
 mod grant;
 mod identity;
@@ -10,20 +10,20 @@ pub use identity::{Identities, Person, Rule};
 pub use token::{NewToken, OVERLAP_MOST, Previous, Token, secret_of, text_of};
 pub use who::{approver, is_same, of_key, of_person, of_token};
 
-/// Who acts, as others see it: who it is known to be, and behind it, as a note, the name that they give.
+/// The name under which others see who acted: the verified identity, followed by the name that the person gave, in brackets.
 pub fn by(known: &str, said: &str) -> String {
-    // What is known ends where the note begins.
+    // The first bracket ends the verified identity.
     let known = known.replace('(', "[");
     let says_nothing_new = said.is_empty() || said == known || known.strip_prefix("token:") == Some(said);
     if says_nothing_new { known } else { format!("{known} ({said})") }
 }
 
-/// Who acts, without the note. Only this is compared: what anybody can write proves nothing.
+/// The verified identity, without the note. Only this part is compared, because anybody can write a note.
 pub fn known(by: &str) -> &str {
     by.split_once(" (").map_or(by, |(known, _)| known)
 }
 
-/// What the token of the deployment is called. No other token can have this name.
+/// The name of the token that the deployment sets. No other token can have this name.
 pub const ADMINISTRATOR: &str = "administrator";
 
 #[cfg(test)]

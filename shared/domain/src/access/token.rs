@@ -1,4 +1,6 @@
-//! A token's life: made, rotated with an overlap, expired. Of a secret only the hash is kept.
+//! The lifecycle of a token: created, rotated with an overlap, expired. Only the hash of its secret is stored.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::{ADMINISTRATOR, Grant};
 use crate::ids::sha256_hex;
@@ -6,77 +8,75 @@ use crate::names::TokenName;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What every token begins with, so that scanners for leaked secrets know it.
+/// The prefix of every token, which scanners for leaked secrets recognise.
 const PREFIX: &str = "keelway_";
-/// How long a rotated secret stays valid at most.
+/// The longest time for which a rotated secret stays valid.
 pub const OVERLAP_MOST: Span = Span::minutes(7 * 24 * 60);
 
-/// The text of a token: its name, which finds it, and its secret.
+/// The text of a token: its name, by which it is found, and its secret.
 pub fn text_of(name: &TokenName, secret: &str) -> String {
     format!("{PREFIX}{name}_{secret}")
 }
 
-/// The name in the text of a token, and the hash of the whole text.
+/// Splits the text of a token into its name and the hash of the whole text.
 pub fn secret_of(text: &str) -> Option<(TokenName, String)> {
     let (name, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
     let is_secret = secret.len() == 64 && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
     Some((TokenName::new(name).ok().filter(|_| is_secret)?, sha256_hex(text.as_bytes())))
 }
 
-/// A secret that was rotated out, and until when it is valid.
+/// The secret before the last rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Previous {
-    /// Its hash.
+    /// The hash of the secret, in hexadecimal.
     pub hash: String,
-    /// It is refused from then on.
+    /// When the secret stops being valid.
     pub until: Timestamp,
 }
 
-/// A token as it is asked for.
+/// A request for a new token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewToken {
-    /// Its name.
     pub name: TokenName,
-    /// What it may do.
+    /// What the token may do.
     pub grant: Grant,
-    /// From when on it is refused; `None`: it does not expire.
+    /// When the token stops being valid. `None`: never.
     pub expires: Option<Timestamp>,
-    /// What it is for.
+    /// What the token is for, in words.
     pub note: String,
 }
 
-/// A token.
+/// A stored token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
-    /// Its name.
     pub name: TokenName,
-    /// What it may do.
+    /// What the token may do.
     pub grant: Grant,
     /// The hash of its secret, in hexadecimal.
     pub hash: String,
     /// The secret before the last rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// When it was made.
+    /// When the token was created.
     pub created: Timestamp,
-    /// Who made it.
+    /// Who created the token.
     pub by: String,
-    /// When its secret was last rotated.
+    /// When the secret was last rotated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated: Option<Timestamp>,
-    /// From when on it is refused.
+    /// When the token stops being valid. `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
-    /// What it is for.
+    /// What the token is for, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
 impl Token {
-    /// A token with the secret of this hash.
+    /// Creates a token for the secret with this hash.
     ///
     /// # Errors
-    /// What is wrong with it: the field and why.
+    /// The field that is wrong, and why.
     pub fn new(asked: NewToken, hash: String, by: String, now: Timestamp) -> Result<Self, (&'static str, String)> {
         let NewToken { name, grant, expires, note } = asked;
         if name.as_str() == ADMINISTRATOR {
@@ -91,26 +91,26 @@ impl Token {
         Ok(Self { name, grant, hash, previous: None, created: now, by, rotated: None, expires, note })
     }
 
-    /// Whether a secret with this hash is valid. The caller compares nothing itself.
+    /// Whether the secret with this hash is valid now. Callers must not compare hashes themselves.
     pub fn accepts(&self, hash: &str, now: Timestamp) -> bool {
         let current = same(&self.hash, hash);
         let previous = self.previous.as_ref().is_some_and(|previous| same(&previous.hash, hash) && now < previous.until);
         (current || previous) && !self.has_expired(now)
     }
 
-    /// Whether it is refused because of its age.
+    /// Whether the token has expired.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|at| at <= now)
     }
 
-    /// Gives it another secret. The one before stays valid for the overlap; one from before that does not.
+    /// Replaces the secret. The present one stays valid for the overlap; an older one does not.
     pub fn rotate(self, hash: String, overlap: Span, now: Timestamp) -> Self {
         let previous = (overlap.0 > 0).then(|| Previous { hash: self.hash.clone(), until: now + overlap });
         Self { hash, previous, rotated: Some(now), ..self }
     }
 }
 
-/// Compares without telling by its time where the difference is.
+/// Compares in constant time.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0u8, |all, (a, b)| all | (a ^ b)) == 0
 }

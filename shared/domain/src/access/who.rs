@@ -1,5 +1,6 @@
-//! Who acts, told apart by who vouches for it. Nobody can have the form of another kind: no token's name has `:` or `/`, a person's identity begins with
-//! a provider's host, and the forms of tokens and keys are refused as one ([`is_reserved`]).
+//! Identities of people, tokens and keys. Each form names who vouches for the identity, and no form can imitate another: the name
+//! of a token has no `:` and no `/`, the identity of a person begins with the provider's host, and an issuer that would produce the
+//! form of a token or of a key is refused ([`is_reserved`]).
 
 use super::ADMINISTRATOR;
 use crate::names::TokenName;
@@ -8,39 +9,40 @@ use std::borrow::Cow;
 const TOKEN: &str = "token:";
 const KEY: &str = "key:";
 
-/// Whoever has the token of this name.
+/// The identity of the holder of a token.
 pub fn of_token(name: &str) -> String {
     format!("{TOKEN}{name}")
 }
 
-/// Whom a provider vouches for. The whole issuer counts, because one host may serve several: tenants, realms.
+/// The identity of a person whom a provider vouches for. It contains the whole issuer, because one host may serve several tenants.
 pub fn of_person(issuer: &str, subject: &str) -> String {
     format!("{}/{}", provider(issuer), escaped(subject, &[]))
 }
 
-/// Whom the holder of a signing key vouches for; without a name, the holder.
+/// The identity of a person whom the holder of a signing key vouches for. Without a name: the holder.
 pub fn of_key(id: &str, name: &str) -> String {
     let id = escaped(id, &['/']);
     if name.is_empty() { format!("{KEY}{id}") } else { format!("{KEY}{id}/{}", escaped(name, &[])) }
 }
 
-/// An issuer as identities begin with it: without its scheme.
+/// The issuer as it stands at the beginning of identities: without its scheme.
 pub fn provider(issuer: &str) -> &str {
     issuer.split_once("://").map_or(issuer, |(_, rest)| rest).trim_end_matches('/')
 }
 
-/// Whether an issuer would give people the form of tokens or keys.
+/// Whether the people of an issuer would get identities in the form of tokens or keys.
 pub fn is_reserved(issuer: &str) -> bool {
     [TOKEN, KEY].iter().any(|form| provider(issuer).starts_with(form))
 }
 
-/// A note begins with ` (`, so no identity has that bracket.
+/// Replaces the bracket that begins a note, so that no identity contains it.
 fn escaped(text: &str, more: &[char]) -> String {
     let odd = |c: char| ['%', '('].contains(&c) || more.contains(&c);
     text.chars().map(|c| if odd(c) { format!("%{:02X}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
-/// Whom an approver in a manifest stands for. A plain name is a token's, as before there were other forms; `None`: nobody.
+/// The identity that an approver in a manifest stands for. A plain name means a token, as in manifests written before there were
+/// other forms. `None`: the text stands for nobody.
 pub fn approver(written: &str) -> Option<Cow<'_, str>> {
     let token = |name: &str| name != ADMINISTRATOR && TokenName::new(name).is_ok();
     if let Some(name) = written.strip_prefix(TOKEN) {
@@ -62,8 +64,8 @@ fn is_host(text: &str) -> bool {
     !host.is_empty() && host.bytes().all(named) && port.parse::<u16>().is_ok()
 }
 
-/// Whether two are the same. What an older version has stored does not say who vouched, so it stands for each who may be meant: one person must not
-/// count twice.
+/// Whether two identities may be the same person. Identities stored by older versions do not say who vouched; they match every
+/// identity that they may stand for, so that no person is counted twice.
 pub fn is_same(earlier: &str, now: &str) -> bool {
     let plain = |end: &str| now.strip_suffix(earlier).is_some_and(|before| before.ends_with(end) && !earlier.is_empty());
     earlier == now || now.strip_prefix(TOKEN) == Some(earlier) || plain("/")

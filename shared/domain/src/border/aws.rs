@@ -1,6 +1,6 @@
-//! Names and ARNs as AWS takes them.
+//! Parses names and ARNs by the rules of AWS.
 
-/// What a text names, and where that is.
+/// A resource's name, region and account.
 pub struct Named {
     pub name: String,
     pub region: Option<String>,
@@ -15,7 +15,7 @@ fn is_account(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `eu-west-1`, `us-gov-east-1`
+/// Whether a text looks like a region, such as `eu-west-1` or `us-gov-east-1`.
 fn is_region(text: &str) -> bool {
     let letters = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase());
     match text.split('-').collect::<Vec<_>>()[..] {
@@ -26,7 +26,7 @@ fn is_region(text: &str) -> bool {
     }
 }
 
-/// What follows a name: a version, an alias, a revision; at most one.
+/// Whether at most one part follows the name: a version, an alias or a revision.
 fn is_rest(rest: &[&str]) -> bool {
     match rest {
         [] => true,
@@ -40,7 +40,7 @@ fn found(name: &str, region: Option<&str>, account: Option<&str>) -> Option<Name
     sound.then(|| Named { name: name.to_owned(), region: region.map(str::to_owned), account: account.map(str::to_owned) })
 }
 
-/// A function of Lambda.
+/// A Lambda function, by its name or its ARN.
 pub fn function(text: &str) -> Option<Named> {
     match text.split(':').collect::<Vec<_>>()[..] {
         ["arn", _, "lambda", region, account, "function", name, ref rest @ ..] if is_rest(rest) => {
@@ -48,14 +48,14 @@ pub fn function(text: &str) -> Option<Named> {
         }
         [account, "function", name, ref rest @ ..] if is_rest(rest) => found(name, None, Some(account)),
         [account, name] if account.len() == 12 && is_account(account) => found(name, None, Some(account)),
-        // A region or the word may stand before the name as well; the name of a function may look like either.
+        // AWS also accepts a region or the word `function` before the name, and a function's name may look like either.
         [name, _] if name == "function" || is_region(name) => None,
         [name, ref rest @ ..] if is_rest(rest) => found(name, None, None),
         _ => None,
     }
 }
 
-/// What CodeBuild and ECS call `<type>/<name>` in an ARN.
+/// A resource whose ARN ends in `<type>/<name>`, as in CodeBuild and ECS.
 pub fn named(text: &str, service: &str, ty: &str) -> Option<Named> {
     match text.split(':').collect::<Vec<_>>()[..] {
         ["arn", _, of, region, account, resource, ref rest @ ..] if of == service && is_rest(rest) => {

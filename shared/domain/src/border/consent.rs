@@ -1,28 +1,28 @@
-//! What a project lets others do to what is its own.
+//! Consents: what a project lets other projects do with its own definitions and stages.
 
 use crate::names::ProjectName;
 use crate::pattern::matches;
 use serde::{Deserialize, Serialize};
 
-/// What somebody else wants to do.
+/// An action on what belongs to another project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// Cut versions of a deployment config, or roll it back.
+    /// Cut versions of a deployment config, and roll it back.
     Deploy,
     /// Point tags of an artifact source to images.
     Tag,
-    /// Learn what a deployment config runs, what a tag points to, or what a cluster's objects say.
+    /// Read what a deployment config runs, what a tag points to, or what a cluster's objects report.
     Observe,
-    /// Start sequences of a stage, and abort what was started so.
+    /// Start sequences in a stage, and abort those.
     Trigger,
 }
 
 impl Act {
-    /// All of them.
+    /// Every action.
     pub const ALL: [Act; 4] = [Act::Deploy, Act::Tag, Act::Observe, Act::Trigger];
 
-    /// As manifests write it.
+    /// The name that manifests use.
     pub fn as_str(self) -> &'static str {
         match self {
             Act::Deploy => "deploy",
@@ -43,22 +43,22 @@ impl std::fmt::Display for Act {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Consent {
-    /// Who: names of projects and namespaces, with `*` for any text.
+    /// The projects and namespaces that get the consent; `*` matches any text.
     pub to: Vec<String>,
-    /// What they may do.
+    /// The actions that they may perform.
     pub may: Vec<Act>,
-    /// To which configs, sources, clusters or stages, by name, with `*` for any text. Empty: all of them.
+    /// The configs, sources, clusters or stages that the consent covers; `*` matches any text. Empty: all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
-/// Everything that a project consents to.
+/// All consents of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Consents(pub Vec<Consent>);
 
-/// Something in a namespace that somebody may act on: in their own, or in one that has consented. [`Consents::let_in`] makes it for whatever a
-/// name leads to; [`Reached::own`] is for those who need not be let in.
+/// A name in a namespace on which the caller may act. [`Consents::let_in`] returns one if the namespace has consented;
+/// [`Reached::own`] is for callers that act in their own namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     namespace: String,
@@ -66,42 +66,39 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// For whoever acts in this namespace by right: the token of a request was checked for it, or it is where an event came from. Never for a
-    /// namespace that a manifest or an event names: that is what [`Consents::let_in`] is for.
+    /// For a caller that acts in its own namespace: the token of the request was checked for the namespace, or the event came from
+    /// it. Names that come from a manifest or from an event's data must pass [`Consents::let_in`] instead.
     pub fn own(namespace: &ProjectName, name: impl Into<String>) -> Self {
         Self { namespace: namespace.to_string(), name: name.into() }
     }
-    /// The namespace.
+    /// The namespace that was reached.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
-    /// What in it.
+    /// The name in the namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A namespace has not consented.
+/// The error of an action to which a namespace has not consented.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "project {namespace} does not let {from} {act} {name}: whoever administers {namespace} adds it to spec.consents of its manifest of kind Project"
 )]
 pub struct NoConsent {
-    /// Who wants to act.
     pub from: String,
-    /// Where.
     pub namespace: String,
-    /// On what.
     pub name: String,
-    /// What is wanted.
     pub act: Act,
 }
 
 impl Consents {
-    /// Lets `from` act on what is called `name` in `namespace`, whose consents these are.
+    /// Lets `from` act on `name` in `namespace`; `self` are the consents of that namespace.
     ///
     /// # Errors
-    /// There is no consent, and who can give it.
+    /// The namespace has not consented; the error says who can.
     pub fn let_in(&self, from: &str, act: Act, (namespace, name): (&str, &str)) -> Result<Reached, NoConsent> {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| matches(pattern, text));
         let consents = |consent: &Consent| {

@@ -1,14 +1,15 @@
-//! The border between projects: what a project may name outside of itself, and who decides that.
+//! The border of a project: what its definitions may refer to outside of the project, and who decides that.
 //!
-//! A name that a project gives is data from outside. Two questions are asked before anything is done with it, here and nowhere else:
+//! A name in a manifest is untrusted input. Two questions are asked before Keelway acts on one, in this module and nowhere else:
 //!
-//! * **Another project's own** (a config, a tag, a cluster, a stage): has that project consented? [`Consents::let_in`] answers with a
-//!   [`Reached`], and what acts in a namespace takes nothing else.
-//! * **The installation's** (a function, a repository, a build): may this project use it? The project's [`Policy`] says so, which only
-//!   administrators of the installation write. A project without a policy may use what such an administrator has applied himself
-//!   ([`Vouched`], [`Standing`]). What acts on it takes a [`Permitted`].
+//! * **What belongs to another project** (a config, a tag, a cluster, a stage): has that project consented? [`Consents::let_in`]
+//!   returns a [`Reached`]; functions that act in a namespace take nothing else.
+//! * **What belongs to the installation** (a function, a repository, a build): may this project use it? The project's [`Policy`]
+//!   decides, which only administrators of the installation write. A project without a policy may use what such an administrator
+//!   has applied ([`Vouched`], [`Standing`]). Functions that act on a resource take a [`Permitted`].
 //!
-//! Both are asked when a manifest is applied and again before each act, because a right may end in between.
+//! Both questions are asked when a manifest is applied, and again before each action, because permission may be withdrawn in
+//! between.
 
 mod aws;
 mod consent;
@@ -23,18 +24,18 @@ pub use quota::{Counted, Exceeded, Quotas};
 pub use resource::{Home, Resource, ResourceKind, Unreadable};
 pub use vouch::Vouched;
 
-/// What a manifest says about a member that stays as it is if nothing is said.
+/// The change that a manifest makes to a member that keeps its value unless the manifest names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Update<T> {
-    /// Nothing: it stays.
+    /// The manifest does not name the member: the present value stays.
     #[default]
     Keep,
-    /// It is this from now on.
+    /// The manifest sets this value.
     Set(T),
 }
 
 impl<T> Update<T> {
-    /// What it is then, where it is `present` now.
+    /// The value after the change.
     pub fn over(self, present: T) -> T {
         match self {
             Update::Keep => present,

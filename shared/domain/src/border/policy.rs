@@ -1,4 +1,4 @@
-//! What a project may use of what belongs to the installation. Only administrators of the installation write it.
+//! Policies: which resources of the installation a project may use. Only administrators of the installation write them.
 
 use super::quota::Quotas;
 use super::resource::{Home, Resource, ResourceKind};
@@ -6,23 +6,23 @@ use crate::pattern::matches;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Names of resources: `*` stands for any text, `?` for one character. What stands before the first `/` (a host, a bucket, a cluster) is
-/// compared by itself, so a `*` there does not reach into what follows.
+/// A pattern for the names of resources: `*` matches any text, `?` one character. The part before the first `/` (a host, a bucket,
+/// a cluster) is matched separately, so a `*` in it does not reach beyond the `/`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Pattern {
-    /// Of the name.
+    /// The pattern of the name.
     pub name: String,
-    /// Of the region. Absent: the installation's own.
+    /// The pattern of the region. Absent: only the installation's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Of the account. Absent: the installation's own.
+    /// The pattern of the account. Absent: only the installation's account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
 }
 
 impl Pattern {
-    /// Of names in the installation's region and account.
+    /// A pattern of names in the installation's own region and account.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), region: None, account: None }
     }
@@ -37,7 +37,7 @@ impl Pattern {
             && place(&self.account, &resource.account, &home.account)
     }
 
-    /// Whether it is the name's, wherever the resource is.
+    /// Whether the pattern matches a name, wherever the resource is.
     pub(crate) fn names(&self, name: &str) -> bool {
         let (first, rest) = halves(&self.name);
         let (of, further) = halves(name);
@@ -50,7 +50,7 @@ impl Pattern {
     }
 }
 
-/// What stands before the first `/` that is not a part of `://`, and the rest, which begins with it.
+/// Splits a name before the first `/` that is not a part of `://`. The second half begins with the `/`.
 fn halves(name: &str) -> (&str, Option<&str>) {
     let begin = name.find("://").map_or(0, |at| at + 3);
     match name[begin..].find('/') {
@@ -59,21 +59,21 @@ fn halves(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a name can only be read in one way: of a URL, nothing in it leads elsewhere.
+/// Whether a name has only one reading: a URL must not contain parts that lead elsewhere.
 fn is_plain(resource: &Resource) -> bool {
     let url = matches!(resource.kind, ResourceKind::Repositories | ResourceKind::Servers);
     let odd = |c: char| "@?#%\\".contains(c) || c.is_control() || c.is_whitespace();
     !(url && (resource.name.contains(odd) || resource.name.split('/').any(|part| [".", ".."].contains(&part))))
 }
 
-/// A project's policy.
+/// The policy of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Policy {
-    /// What may be named. A kind that is absent: nothing of it.
+    /// The patterns of the resources that may be named, by kind. Nothing of an absent kind may be named.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub allows: BTreeMap<ResourceKind, Vec<Pattern>>,
-    /// How much there may be.
+    /// Limits on the number of definitions.
     #[serde(skip_serializing_if = "is_default")]
     pub quotas: Quotas,
 }
@@ -83,54 +83,54 @@ fn is_default(quotas: &Quotas) -> bool {
 }
 
 impl Policy {
-    /// Whether a resource is listed, in an installation that is there.
+    /// Whether the policy lists a resource. `home` is the installation's region and account.
     pub fn allows(&self, resource: &Resource, home: &Home) -> bool {
         let listed = |patterns: &Vec<Pattern>| patterns.iter().any(|pattern| pattern.fits(resource, home));
         is_plain(resource) && self.allows.get(&resource.kind).is_some_and(listed)
     }
 }
 
-/// What a definition rests on when it names resources.
+/// The grounds on which a definition may name resources.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
-    /// The project whose definition it is.
+    /// The project of the definition.
     pub project: &'a str,
-    /// Its policy, if there is one. Then nothing else counts.
+    /// The project's policy. If there is one, nothing else counts.
     pub policy: Option<&'a Policy>,
     /// Whether an administrator of the installation applied the definition.
     pub vouched: bool,
-    /// Where the installation is.
+    /// The region and account of the installation.
     pub home: &'a Home,
 }
 
-/// A resource that a project may use. Only [`Standing::permit`] makes it.
+/// A resource that a project may use. Only [`Standing::permit`] creates one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permitted(Resource);
 
 impl Permitted {
-    /// The resource.
+    /// The permitted resource.
     pub fn resource(&self) -> &Resource {
         &self.0
     }
 }
 
-/// A project may not use a resource.
+/// The error of a resource that a project may not use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("project {project} may not use {resource}: an administrator of the installation {way}")]
 pub struct Denied {
-    /// The project.
+    #[expect(missing_docs, reason = "the name says it")]
     pub project: String,
-    /// What it named.
+    /// The resource that the definition names.
     pub resource: Box<Resource>,
-    /// How it can be allowed.
+    /// How to get permission.
     pub way: String,
 }
 
 impl Standing<'_> {
-    /// Permits a resource that the policy lists, or, without a policy, that an administrator of the installation applied.
+    /// Permits a resource that the policy lists or, without a policy, that an administrator of the installation applied.
     ///
     /// # Errors
-    /// What is missing, and who may grant it.
+    /// What is missing, and who can grant it.
     pub fn permit(&self, resource: Resource) -> Result<Permitted, Denied> {
         let field = resource.kind.field();
         let way = match self.policy {
@@ -206,7 +206,7 @@ mod tests {
             (Servers, "https://evil.test/.k8s.test", false),
             (Servers, "http://eu.k8s.test", false),
             (Packages, "bucket/any/key", true),
-            // A host of one letter, and what stands before the slash in the pattern is all of the host.
+            // The host has one letter, and the part of the pattern before the slash must match the whole host.
             (Tasks, "t", true),
             (Tasks, "c/t", false),
             (Builds, "https://g/x", true),

@@ -1,24 +1,22 @@
-//! How much of what all projects share one of them may have.
+//! Quotas: a project's share of what all projects have in common.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use serde::{Deserialize, Serialize};
 
-/// What is counted.
+/// A kind of definition that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counted {
-    /// Webhook subscriptions.
     Webhooks,
     /// Registrations of executors.
     Integrations,
-    /// Pipelines.
     Pipelines,
-    /// Deployment configs.
     DeploymentConfigs,
-    /// Schedules.
     Schedules,
 }
 
 impl Counted {
-    /// The member of a policy's `quotas`.
+    /// The field of the kind in a policy's `quotas`.
     pub fn field(self) -> &'static str {
         match self {
             Counted::Webhooks => "webhooks",
@@ -29,7 +27,7 @@ impl Counted {
         }
     }
 
-    /// Many of them, in a sentence.
+    /// The plural of the kind, for messages.
     pub fn words(self) -> &'static str {
         match self {
             Counted::Webhooks => "webhook subscriptions",
@@ -41,28 +39,24 @@ impl Counted {
     }
 }
 
-/// How much of each a project may have. What is absent is the default.
+/// The limits of a project. An absent limit has its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Quotas {
-    /// Webhook subscriptions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhooks: Option<u32>,
     /// Registrations of executors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub integrations: Option<u32>,
-    /// Pipelines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipelines: Option<u32>,
-    /// Deployment configs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment_configs: Option<u32>,
-    /// Schedules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedules: Option<u32>,
 }
 
-/// A project would have more than its quota.
+/// The error of a project that would exceed a quota.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "project {project} has {has} {words}, and {field} of its quotas is {most}: delete one, or have an administrator of the installation raise \
@@ -70,18 +64,16 @@ pub struct Quotas {
     words = .counted.words(), field = .counted.field()
 )]
 pub struct Exceeded {
-    /// The project.
     pub project: String,
-    /// Of what.
     pub counted: Counted,
-    /// How many it has.
+    /// The present number.
     pub has: usize,
-    /// How many it may have.
+    /// The limit.
     pub most: usize,
 }
 
 impl Quotas {
-    /// How many a project may have. Of webhook subscriptions, a quarter of what the installation takes, unless the policy says otherwise.
+    /// The limit of a project. The default for webhook subscriptions is a quarter of the installation's maximum.
     pub fn most(&self, of: Counted) -> usize {
         let most = match of {
             Counted::Webhooks => self.webhooks.unwrap_or(50),
@@ -93,10 +85,10 @@ impl Quotas {
         most as usize
     }
 
-    /// Lets a project that has some have so many more.
+    /// Checks that a project with `has` definitions may have `more`.
     ///
     /// # Errors
-    /// What there is, and who can raise the quota.
+    /// The present number, the limit, and who can raise it.
     pub fn check(&self, project: &str, counted: Counted, (has, more): (usize, usize)) -> Result<(), Exceeded> {
         let most = self.most(counted);
         if has + more <= most { Ok(()) } else { Err(Exceeded { project: project.to_owned(), counted, has, most }) }

@@ -1,4 +1,7 @@
-//! What belongs to the installation and not to a project: things of AWS, git hosts and other servers, by the names that manifests give.
+//! Resources that belong to the installation and not to a project: AWS resources, git hosts and other servers, by the names that
+//! manifests give.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::aws::{self, Named};
 use crate::deployments::template::repository;
@@ -27,7 +30,7 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [ResourceKind; 8] = [
         ResourceKind::Functions,
         ResourceKind::HookFunctions,
@@ -39,7 +42,7 @@ impl ResourceKind {
         ResourceKind::Servers,
     ];
 
-    /// The member of a policy's `spec.allows`.
+    /// The field of the kind in a policy's `spec.allows`.
     pub fn field(self) -> &'static str {
         match self {
             ResourceKind::Functions => "functions",
@@ -53,7 +56,7 @@ impl ResourceKind {
         }
     }
 
-    /// One of them, in a sentence.
+    /// The singular of the kind, for messages.
     pub fn word(self) -> &'static str {
         match self {
             ResourceKind::Functions => "function",
@@ -67,31 +70,29 @@ impl ResourceKind {
         }
     }
 
-    /// Whether region and account tell two of them with the same name apart.
+    /// Whether resources of this kind are in a region and an account.
     pub fn has_place(self) -> bool {
         matches!(self, Self::Functions | Self::HookFunctions | Self::Tasks | Self::Builds)
     }
 }
 
-/// Where the installation is. What names neither region nor account is there.
+/// The region and account of the installation, which are the default for names without them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Home {
-    /// Its region.
     pub region: String,
-    /// Its account.
     pub account: String,
 }
 
 impl Home {
-    /// For kinds of which region and account say nothing ([`ResourceKind::has_place`]).
+    /// For kinds without region and account ([`ResourceKind::has_place`]).
     pub const NOWHERE: Home = Home { region: String::new(), account: String::new() };
 }
 
-/// A text that does not name a resource in one of the forms that are known.
+/// The error of a text that is not a known form of a resource's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not the name of a {word}: write its name or its ARN")]
 pub struct Unreadable {
-    /// What was given, its first 200 characters.
+    /// The first 200 characters of the text.
     pub text: String,
     word: &'static str,
 }
@@ -102,29 +103,29 @@ impl Unreadable {
     }
 }
 
-/// A resource as a manifest names it.
+/// A resource that a manifest names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Resource {
-    /// What it is.
     pub kind: ResourceKind,
-    /// Its name, without region and account.
+    /// The name, without region and account.
     pub name: String,
-    /// Its region; absent: the installation's.
+    /// The region. Absent: the installation's.
     pub region: Option<String>,
-    /// Its account; absent: the installation's.
+    /// The account. Absent: the installation's.
     pub account: Option<String>,
 }
 
 impl Resource {
-    /// In the installation's region and account, or where nothing of the kind counts.
+    /// A resource in the installation's region and account, or of a kind that has neither.
     pub fn named(kind: ResourceKind, name: impl Into<String>) -> Self {
         Self { kind, name: name.into(), region: None, account: None }
     }
 
-    /// By a name, a partial ARN (`<account>:function:<name>`) or an ARN; what follows the name (a version, an alias, a revision) is left out.
+    /// Parses a name, a partial ARN (`<account>:function:<name>`) or an ARN. A version, alias or revision after the name is left
+    /// out.
     ///
     /// # Errors
-    /// Any other form: what AWS would make of it must not differ from what was looked up in a policy.
+    /// The text has another form: AWS might read it differently from what the policy was asked about.
     pub fn of_aws(kind: ResourceKind, text: &str) -> Result<Self, Unreadable> {
         let found = match kind {
             ResourceKind::Functions | ResourceKind::HookFunctions => aws::function(text),
@@ -136,10 +137,10 @@ impl Resource {
         Ok(Self { kind, name, region, account })
     }
 
-    /// A task definition in the cluster that it runs in, each by its name or its ARN. Without a cluster: `default`, as ECS has it.
+    /// A task definition in the cluster in which it runs, each by name or ARN. The default cluster is `default`, as in ECS.
     ///
     /// # Errors
-    /// Any other form, and two ARNs of different places.
+    /// A text has another form, or the two ARNs name different regions or accounts.
     pub fn task(cluster: Option<&str>, definition: &str) -> Result<Self, Unreadable> {
         let kind = ResourceKind::Tasks;
         let read = |text: &str, ty: &str| aws::named(text, "ecs", ty).ok_or_else(|| Unreadable::of(kind, text));
@@ -152,12 +153,12 @@ impl Resource {
         Ok(Self { kind, name: format!("{}/{}", cluster.name, task.name), region, account })
     }
 
-    /// The repository of an image, whatever its tag and digest are.
+    /// The repository of an image, without tag and digest.
     pub fn image(reference: &str) -> Self {
         Self::named(ResourceKind::Images, repository(reference))
     }
 
-    /// The same in this region and account, where it names none itself.
+    /// The resource in this region and account, unless its name contains others.
     #[must_use]
     pub fn at(mut self, region: Option<&str>, account: Option<&str>) -> Self {
         self.region = self.region.or_else(|| region.map(str::to_owned));
@@ -190,7 +191,7 @@ mod tests {
             (HookFunctions, "payments:live", "payments", None, None),
             (Functions, "123456789012:payments", "payments", None, Some("123456789012")),
             (Functions, "1:function:payments:live", "payments", None, Some("1")),
-            // Not the number of an account: a function and its alias.
+            // This is not an account number: it is a function and its alias.
             (Functions, "payments-eu1:live", "payments-eu1", None, None),
             (Functions, "paymentsinEU:live", "paymentsinEU", None, None),
             (Functions, "1:live", "1", None, None),
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Lambda reads a region or an account out of some of these.
+    /// Lambda accepts forms in which a part of these texts is a region or an account.
     #[test]
     fn what_aws_might_read_in_another_way_is_refused() {
         for text in [

@@ -1,4 +1,4 @@
-//! Whether an administrator of the installation stands behind a definition.
+//! Whether an administrator of the installation applied a definition.
 
 use crate::deployments::definition::Definition as Config;
 use crate::deployments::registry::ArtifactSource;
@@ -6,22 +6,23 @@ use crate::promotions::definition::Definition as Pipeline;
 use crate::promotions::registry::{Cluster, GitHost};
 use crate::webhooks::Subscription;
 
-/// A definition that names what belongs to the installation. No manifest says whether it is vouched for: that follows from who applies it.
+/// A definition that may name resources of the installation. Whether it is vouched for depends on who applies it, never on the
+/// manifest.
 pub trait Vouched: Clone + PartialEq {
     /// Whether an administrator of the installation applied it.
     fn vouched(&self) -> bool;
-    /// Says whether one did.
+    /// Sets whether an administrator of the installation applied it.
     fn vouch(&mut self, vouched: bool);
 
-    /// Whether it says what another one says, whoever applied them.
+    /// Whether two definitions have the same content, whoever applied them.
     fn says(&self, other: &Self) -> bool {
         let mut same = self.clone();
         same.vouch(other.vouched());
         same == *other
     }
 
-    /// As it takes the place of the one in force. A vouch is for what a definition says: whoever applies the same again does not take it away,
-    /// and whoever changes something does not inherit it.
+    /// The new definition with the right vouch. A vouch covers the content of a definition: applying the same content again keeps
+    /// it, and a changed definition does not inherit it.
     #[must_use]
     fn in_place_of(&self, old: Option<&Self>) -> Self {
         let mut new = self.clone();
@@ -45,7 +46,7 @@ macro_rules! vouched {
 
 vouched!(Config, Pipeline, Cluster, ArtifactSource);
 
-/// Only administrators of the installation apply git hosts.
+/// Only administrators of the installation may apply git hosts.
 impl Vouched for GitHost {
     fn vouched(&self) -> bool {
         true
@@ -53,7 +54,7 @@ impl Vouched for GitHost {
     fn vouch(&mut self, _: bool) {}
 }
 
-/// Subscriptions name nothing of the installation's.
+/// Subscriptions do not name resources of the installation.
 impl Vouched for Subscription {
     fn vouched(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! The evaluation: compares what is deployed with what should be, and does the next thing.
+//! The evaluation of a config: compares what is deployed with what should be, and decides the next step.
 
 use super::announce;
 use super::deployment::{Deployment, Status, Why};
@@ -14,10 +14,10 @@ use crate::note::Note;
 use crate::record::Draft;
 use crate::time::Timestamp;
 
-/// Record numbers go round: a config lives for ever, and a record's place in its life has 12 bits.
+/// Record numbers wrap around: a config has no end, and the number of a record has 12 bits.
 const NUMBERS: u16 = 4000;
 
-/// A decision in the making: the next state and what it owes.
+/// A decision under construction: the next state, and the effects of the commit.
 pub(super) struct Step<'a> {
     pub next: Config,
     pub facts: &'a Facts<'a>,
@@ -58,7 +58,7 @@ impl<'a> Step<'a> {
                 self.observe(applied);
                 self.live();
                 self.undo(applied);
-                // A rollback has changed the definition; what follows goes by the one that this commit writes.
+                // A rollback has changed the definition; the rest of this decision uses the definition that the commit writes.
                 let rewritten = self.rewritten.clone().map(|definition| Applied { definition, request: None, ..applied.after() });
                 let applied = rewritten.as_ref().unwrap_or(applied);
                 self.next.observed = applied.version;
@@ -106,32 +106,32 @@ impl<'a> Step<'a> {
         }))
     }
 
-    /// Whether it was known before this decision that the last deployment is to be rolled back.
+    /// Whether an earlier decision has found that the last deployment is to be rolled back.
     pub fn undone_before(&self) -> bool {
         self.before.last.as_ref().is_some_and(|last| !last.undo.is_empty())
     }
 
-    /// Wakes the config at a time, if nothing does so earlier.
+    /// Plans a wake-up for a time, unless one is planned earlier.
     pub fn wake_at(&mut self, at: Timestamp) {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// The deployment has ended, and with it what it waited for.
+    /// Drops the wake-ups of a deployment that has ended.
     pub fn forget_wakes(&mut self) {
         self.wake = None;
     }
 
-    /// Tells something about the config.
+    /// Publishes an event about the config.
     pub fn tell_config(&mut self, what: &str, data: Object) {
         self.events.push(announce::about_config(&self.next, what, data, self.facts.now));
     }
 
-    /// The config was deleted: what runs is cancelled.
+    /// The config was deleted: cancels what runs.
     fn delete(&mut self) {
         self.next.deleted = true;
         (self.next.settling, self.next.dismissed) = (None, None);
-        // Whoever applies it again begins anew, but for the numbers of its versions, and for what is known of alarms: an older event
-        // about one changes nothing in the next life either.
+        // A config that is applied again begins anew, except for the numbers of its versions and the state of its alarms: an older
+        // event about an alarm changes nothing then, either.
         (self.next.paused, self.next.spec_paused, self.next.suspended) = (None, false, None);
         self.next.condition = Condition::new("Deleted", "the deployment config was deleted");
         if let Some(pending) = self.next.pending.take() {
@@ -141,7 +141,7 @@ impl<'a> Step<'a> {
         self.live();
     }
 
-    /// Takes over what the manifest says about pausing, if it says something else than before.
+    /// Takes over `spec.paused` if the manifest has changed it.
     fn observe(&mut self, applied: &Applied) {
         if applied.definition.paused != self.next.spec_paused {
             self.next.spec_paused = applied.definition.paused;
@@ -150,7 +150,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Deploys nothing new until resumed.
+    /// Pauses the config: nothing new is deployed until it is resumed.
     pub fn pause(&mut self, note: Note) {
         if self.next.paused.is_none() {
             self.next.paused = Some(note);
@@ -158,14 +158,14 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Goes on.
+    /// Resumes the config.
     pub fn resume(&mut self) {
         if self.next.paused.take().is_some() {
             self.tell_config("deploymentconfig.resumed", Object::new());
         }
     }
 
-    /// Triggers fire again.
+    /// Lets the triggers fire again.
     pub fn resume_triggers(&mut self, why: &str) {
         if self.next.suspended.take().is_some() {
             self.tell_config("triggers.resumed", Object::from_iter([("message".into(), why.into())]));
@@ -182,7 +182,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Cuts the version that is wanted, as soon as nothing runs. Returns why nothing more happens, for people.
+    /// Cuts the version that is wanted, as soon as nothing runs. Returns why there is nothing more to do, for people.
     fn follow(&mut self, applied: &Applied) -> Condition {
         if let Some(paused) = &self.next.paused {
             let by = if paused.by.is_empty() { String::new() } else { format!(" by {}", paused.by) };
@@ -218,13 +218,13 @@ impl<'a> Step<'a> {
         let first = self.next.latest == 0;
         if first && definition.triggers.iter().all(|trigger| *trigger == super::definition::Trigger::Manual) {
             let condition = Condition::new("ManualOnly", "no trigger cuts a version: ask for one");
-            // A pipeline may be what asks: it must know that nothing runs here.
+            // A pipeline may have sent this message; it must learn that nothing runs here.
             if self.before.condition != condition {
                 self.events.push(announce::nothing_runs(&self.next, self.facts.now));
             }
             return condition;
         }
-        // Something else has changed: that is another change, also if it is taken back later.
+        // A further change makes the dismissed change another one, even if it is reverted later.
         if let Some(dismissed) = self.next.dismissed.as_mut().filter(|dismissed| dismissed.template != resolved.content.template) {
             dismissed.template = 0;
         }
@@ -263,7 +263,7 @@ impl<'a> Step<'a> {
         self.settle_down(definition, resolved, causes)
     }
 
-    /// Cuts a version when the change is a moment old, so that changes of the configuration and of an image become one.
+    /// Cuts a version when the change is a moment old, so that a change of the configuration and of an image become one version.
     fn settle_down(&mut self, definition: &Definition, resolved: Resolved, causes: Vec<Why>) -> Condition {
         let now = self.facts.now;
         let settling = match self.next.settling.take() {
@@ -288,7 +288,7 @@ impl<'a> Step<'a> {
         self.next.settling = Some(settling);
         if definition.concurrency == Concurrency::Supersede {
             self.supersede();
-            // Nobody had claimed it: it has ended already.
+            // Nobody had claimed the deployment, so it has ended already.
             if self.next.in_flight().is_none() {
                 let causes = self.next.settling.take().map(|settling| settling.causes).unwrap_or_default();
                 let deployment = self.cut(definition, resolved, causes);
@@ -299,8 +299,8 @@ impl<'a> Step<'a> {
         Condition::new("AwaitingCancellation", "the next version waits until the one that runs has ended")
     }
 
-    /// Orders that a deployer is started, if Keelway does so and nobody has claimed the work; or that the one it runs looks at once, because
-    /// what it is to do has changed.
+    /// Orders the start of a deployer, if Keelway starts it and nobody has claimed the deployment; or tells Keelway's own deployer
+    /// at once that its task has changed.
     fn offer(&mut self) {
         let now = self.facts.now;
         let paused = self.next.paused.is_some();
@@ -329,7 +329,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Somebody takes up until then what was ordered, or it is ordered again.
+    /// Plans a second order, in case nobody has taken up the first one by then.
     fn expect(&mut self, until: Timestamp) {
         let Some(d) = self.next.last.as_mut() else { return };
         if let Some(claim) = d.claim.as_mut().filter(|claim| claim.by == announce::SOURCE) {
@@ -341,7 +341,7 @@ impl<'a> Step<'a> {
         self.wake_at(until);
     }
 
-    /// The attempt that Keelway carries out itself, if it was paused, resumed, cancelled or told to proceed.
+    /// The attempt that Keelway's own deployer carries out, if it was paused, resumed, cancelled or told to proceed.
     fn told_otherwise(&self) -> Option<(u64, u32)> {
         let claimed = |d: &Deployment| d.content.starts && d.claim.as_ref().is_some_and(|claim| claim.by == announce::SOURCE);
         let carries = |d: &Deployment| d.part.as_ref().is_some_and(Part::is_open);
@@ -352,7 +352,7 @@ impl<'a> Step<'a> {
         (cancelled || paused || d.proceeds != before.proceeds).then_some((d.n, d.attempt))
     }
 
-    /// Publishes each status once.
+    /// Publishes each status of a deployment once.
     pub fn tell(&mut self) {
         let Some(mut last) = self.next.last.take() else { return };
         let now = self.facts.now;
@@ -389,7 +389,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Why a definition cannot be deployed yet.
+/// The reason why a definition cannot be deployed yet.
 pub(super) fn incomplete(resolved: &Resolved) -> Option<Condition> {
     let list = |names: Vec<String>| names.join(", ");
     if !resolved.unresolved.is_empty() {
@@ -401,7 +401,7 @@ pub(super) fn incomplete(resolved: &Resolved) -> Option<Condition> {
         .then(|| Condition::new("Unresolved", format!("no image is named for container {}", list(resolved.blank.clone()))))
 }
 
-/// All causes, each once; of a tag that moved several times, the last move.
+/// Both lists without duplicates. Of the moves of one tag, only the last is kept.
 fn merged(mut all: Vec<Why>, more: Vec<Why>) -> Vec<Why> {
     let tag = |why: &Why| match why {
         Why::ImageChange { from, .. } => Some(from.clone()),

@@ -1,5 +1,5 @@
-//! The events that tell the life of a config: `dev.keelway.deployment.*` and its siblings, and the answers to tasks of sequences. Their ids
-//! follow from what they tell.
+//! The events about a config: `dev.keelway.deployment.*` and its siblings, and the answers to tasks of sequences. Their ids are
+//! derived from their content.
 
 use super::deployment::{Deployment, Status, Task, Why};
 use super::state::Config;
@@ -46,7 +46,7 @@ pub(super) fn about(x: &Config, d: &Deployment, what: &str, now: Timestamp) -> D
     draft(x, &format!("deployment.{what}"), data, now)
 }
 
-/// The offer of a version to deployers. There is no secret in it: whoever claims the work gets its token.
+/// The event that offers a version to deployers. It contains no secret: a deployer gets its token when it claims the version.
 pub(super) fn offer(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
     let mut draft = about(x, d, "requested", now);
     draft.data.insert("from".into(), x.active.as_ref().map_or(Value::Null, |active| x.version_name(active.n).into()));
@@ -55,7 +55,7 @@ pub(super) fn offer(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
 }
 
 fn draft(x: &Config, what: &str, data: Object, now: Timestamp) -> Draft {
-    // The same may happen again: the content and the time are part of the id.
+    // The same content may be published again later, so the id contains the time as well.
     let content = hash64(&[canonical(&Value::Object(data.clone())).as_bytes(), &now.0.to_be_bytes()]);
     Draft {
         id: Some(event_id(x.id(), &format!("{what}/{content:016x}")).to_string()),
@@ -67,7 +67,7 @@ fn draft(x: &Config, what: &str, data: Object, now: Timestamp) -> Draft {
     }
 }
 
-/// An answer to the task that a deployment carries out. `result`: `None` for `.started`.
+/// An answer to the task that a deployment carries out: `.finished` with this result and message, or `.started` for `None`.
 pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, version: Option<&Deployment>, now: Timestamp) -> Draft {
     let [project, stage, service] = &task.place;
     let mut data = Object::from_iter([
@@ -79,7 +79,7 @@ pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, versio
     if let Some(version) = version {
         about.insert("version".into(), x.version_name(version.n).into());
         about.insert("images".into(), json!(version.content.images));
-        // What runs in the stage then, for those who look at environments.
+        // The image that runs in the stage from then on, for the view of environments.
         let image = version.content.images.values().find(|image| revision(image) == version.content.revision);
         about.extend(image.map(|image| ("image".into(), image.as_str().into())));
     }
@@ -105,9 +105,9 @@ pub(super) fn task(x: &Config, task: &Task, result: Option<(&str, &str)>, versio
     }
 }
 
-/// What a version is to pipelines: a fact about the target that has the config's name.
+/// The fact that a version reports to pipelines about the target with the config's name.
 pub(super) fn observed(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
-    // Rises with versions, attempts, and the end of an attempt.
+    // The version of the fact rises with each version, each attempt, and the end of an attempt.
     let version = d.n.saturating_mul(1_000_000) + u64::from(d.attempt) * 10 + u64::from(d.status.is_final());
     let runs = json!({"revision": d.content.revision, "ready": d.status == Status::Complete, "version": version});
     let mut told = fact(x, &format!("{}/{}/{}", d.n, d.attempt, d.status), runs, now);
@@ -118,9 +118,9 @@ pub(super) fn observed(x: &Config, d: &Deployment, now: Timestamp) -> Draft {
     told
 }
 
-/// What a config is to pipelines before its first version, if no trigger cuts one.
+/// The fact that a config reports before its first version, if no trigger cuts one.
 pub(super) fn nothing_runs(x: &Config, now: Timestamp) -> Draft {
-    // A config that was deleted may be applied again.
+    // A config that was deleted may be applied again, so the id contains the time.
     fact(x, &format!("0/{}", now.0), json!({"ready": false, "version": 0}), now)
 }
 

@@ -1,5 +1,5 @@
-//! What deployers say. It is decided without effects: whoever serves the deployer writes the next state at once, and the evaluation that
-//! follows tells what became of it.
+//! The calls of deployers: claim, heartbeat, carry, end. They are decided without effects: the API writes the next state at once,
+//! and the evaluation that follows publishes what the call has changed.
 
 use super::announce::SOURCE;
 use super::deployment::{Claim, Deployment, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Status};
@@ -10,21 +10,21 @@ use crate::time::{Span, Timestamp};
 
 /// The shortest lease.
 const LEASE_LEAST: Span = Span::seconds(5);
-/// More targets than these are not kept.
+/// The most targets whose progress is kept.
 pub const MAX_TARGETS: usize = 50;
-/// The longest message or address of a log, in characters.
+/// The longest message, and the longest address of a log, in characters.
 const MAX_TEXT: usize = 1000;
 
 /// The answer to a deployer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// What it is told.
+    /// The reply to the deployer.
     pub reply: Reply,
-    /// The next state, if it changes anything.
+    /// The next state, if the call changes it.
     pub next: Option<Box<Config>>,
 }
 
-/// Decides about what a deployer says of version `n`.
+/// Decides a call about version `n`.
 pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
     let mut next = x.clone();
     let done = match present(&mut next, n) {
@@ -59,8 +59,8 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                 _ if next.paused.is_some() => Desired::Pause,
                 _ => Desired::Run,
             };
-            // Somebody must look when a lease ends, unless the attempt has ended already. A claim that is renewed for a step may
-            // end sooner than it did before.
+            // An evaluation is due when a lease ends, unless the attempt ends before. A claim that is renewed for one step may end
+            // sooner than before.
             let part = |d: &Deployment| {
                 d.part.as_ref().filter(|part| part.is_open()).and_then(|part| part.claim.as_ref()).map(|claim| claim.lease)
             };
@@ -79,7 +79,7 @@ fn cut(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
 }
 
-/// The deployment of that version, if it is the latest.
+/// The deployment of version `n`, if that is the latest.
 fn present(x: &mut Config, n: u64) -> Result<&mut Deployment, Refused> {
     let name = x.version_name(n);
     if n == 0 || n > x.latest {
@@ -98,13 +98,13 @@ fn take(d: &mut Deployment, claim: Claim, paused: bool, name: &str) -> Result<()
         (_, Status::Failed) => return refuse(format!("deployment {name} has failed: retry it to carry it out again")),
         (Some(_), _) if claim.by == SOURCE && d.part.is_some() => return d.part.as_mut().map_or(Ok(()), |part| part.take(claim)),
         (Some(_), _) if goes_back(d) => return Err(is_over(d)),
-        // The same claim again: its answer got lost, or the deployer goes on after a crash.
+        // The same claim again: the answer to the first one was lost, or the deployer continues after a crash.
         (Some(held), _) if held.id == claim.id => {
             d.claim = Some(Claim { at: held.at, running: held.running, ..claim });
             return Ok(());
         }
         (Some(held), _) => return refuse(format!("deployment {name} is already claimed by {:?}", held.by)),
-        // Whoever said that it succeeded would have Keelway believe what it did not do.
+        // A report of success would make Keelway record steps that it has not taken.
         (None, _) if d.content.ours && claim.by != SOURCE => {
             return refuse(format!(
                 "Keelway carries deployment {name} out itself: a deployer of yours takes customParams beside the strategy, or a config that names \
@@ -126,16 +126,16 @@ fn take(d: &mut Deployment, claim: Claim, paused: bool, name: &str) -> Result<()
     Ok(())
 }
 
-/// Who says something.
+/// The sender of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// Whoever holds the attempt.
+    /// The deployer that holds the attempt.
     Deployer,
-    /// Keelway's own deployer, on its behalf.
+    /// Keelway's own deployer, which carries a part of the strategy out for it.
     Part,
 }
 
-/// Who it comes from: whoever has the attempt's token, or that of the part that Keelway carries out.
+/// The sender that a token belongs to.
 fn mine(d: &Deployment, token: &str) -> Result<Who, Refused> {
     let has = |claim: &Option<Claim>| claim.as_ref().is_some_and(|claim| claim.token == token);
     if d.part.as_ref().is_some_and(|part| has(&part.claim)) && !d.status.is_final() {
@@ -149,7 +149,7 @@ fn mine(d: &Deployment, token: &str) -> Result<Who, Refused> {
     if goes_back(d) { Err(is_over(d)) } else { Ok(Who::Deployer) }
 }
 
-/// Whether the deployment fails as soon as Keelway has taken back what it changed.
+/// Whether the deployment fails as soon as Keelway has reverted its changes.
 fn goes_back(d: &Deployment) -> bool {
     d.part.as_ref().is_some_and(|part| part.back.is_some())
 }
@@ -159,7 +159,7 @@ fn is_over(d: &Deployment) -> Refused {
     Refused::Conflict(format!("the deployment fails ({why}): Keelway takes back what it changed"))
 }
 
-/// Has Keelway carry out a part of the strategy.
+/// Orders Keelway's own deployer to carry a part of the strategy out.
 fn carry(d: &mut Deployment, until: u8) -> Result<(), Refused> {
     if d.status.is_final() || d.report.is_some() {
         return Err(Refused::Conflict(format!("the deployment has ended: {} ({})", d.status, d.message)));
@@ -201,7 +201,7 @@ fn beat(d: &mut Deployment, who: Who, said: (bool, Span, &Progress), now: Timest
     Ok(())
 }
 
-/// What a deployment shows of somebody's progress: the log and the checkpoint are those of whoever holds it.
+/// The progress that a deployment shows. The log and the checkpoint are always those of the deployer that holds the attempt.
 fn shown(who: Who, progress: &Progress) -> Progress {
     match who {
         Who::Deployer => progress.clone(),
@@ -236,7 +236,7 @@ fn end(d: &mut Deployment, who: Who, report: Report, progress: &Progress) -> Res
     Ok(())
 }
 
-/// What is told replaces what was told before; what is not told stays.
+/// Replaces what is given; what is absent stays.
 fn take_over(known: &mut Progress, told: &Progress) {
     let text = |known: &mut String, told: &str| {
         if !told.is_empty() {
@@ -245,7 +245,7 @@ fn take_over(known: &mut Progress, told: &Progress) {
     };
     text(&mut known.message, &told.message);
     text(&mut known.log, &told.log);
-    // A part of a checkpoint is of no use: one that is too long leaves the last one in place.
+    // A cut checkpoint is useless, so one that is too long leaves the last one in place.
     if !told.checkpoint.is_empty() && told.checkpoint.len() <= MAX_CHECKPOINT {
         known.checkpoint.clone_from(&told.checkpoint);
     }

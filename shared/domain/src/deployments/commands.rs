@@ -1,4 +1,4 @@
-//! What people and tools ask of a deployment config.
+//! The commands of people and tools to a deployment config.
 
 use super::advance::{Step, incomplete};
 use super::announce;
@@ -51,7 +51,7 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
     let refused = match done {
         Ok(()) => None,
         Err(refused) => match task_of(command) {
-            // Nobody waits for an answer but the sequence: it gets one.
+            // Only the sequence waits for an answer, so it gets one.
             Some(task) => {
                 step = Step::new(x, facts);
                 step.events.extend(begun);
@@ -78,7 +78,7 @@ pub fn missing(namespace: &str, name: &str, command: &Command, now: Timestamp) -
     unanswered((namespace, name), command, &why, now)
 }
 
-/// The answers to a task that no config carries out, and why not.
+/// The answers to a task that no config carries out, with the reason.
 pub fn unanswered((namespace, name): (&str, &str), command: &Command, why: &str, now: Timestamp) -> Vec<CloudEvent> {
     let (Some(task), x) = (task_of(command), Config::new(namespace, name, now)) else { return vec![] };
     let events = vec![announce::task(&x, task, None, None, now), announce::task(&x, task, Some(("fail", why)), None, now)];
@@ -87,7 +87,7 @@ pub fn unanswered((namespace, name): (&str, &str), command: &Command, why: &str,
     record.events(&id, &Context::of(&task.context))
 }
 
-/// The task of a sequence that a command carries out.
+/// The task of a sequence that a command carries out, if any.
 pub fn task_of(command: &Command) -> Option<&Task> {
     match command {
         Command::Latest(latest) => latest.task.as_deref(),
@@ -104,7 +104,7 @@ fn remember(obeyed: &mut Vec<u64>, id: u64) {
     }
 }
 
-/// ` by ann: reason`, as far as it is known.
+/// ` by ann: reason`, without the parts that are not known.
 pub(super) fn said(note: &Note) -> String {
     let by = if note.by.is_empty() { String::new() } else { format!("by {}", note.by) };
     match (by.is_empty(), note.message.is_empty()) {
@@ -141,9 +141,9 @@ impl Step<'_> {
             self.next.pins.insert(name.to_owned(), Pin { was: was.to_owned(), image: named.clone() });
         }
         let which = match latest {
-            // An image that is named wins over what its tag points to.
+            // An image that the command names takes precedence over the one that its tag points to.
             Latest { again, image, .. } if *again || !image.is_empty() => Images::Same,
-            // As a trigger would: images that are not followed do not count as a change.
+            // As for a trigger: images that are not followed do not count as a change.
             Latest { if_changed: true, .. } => Images::Unattended,
             _ => Images::Newest,
         };
@@ -172,7 +172,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// An image that somebody names for a container that follows a tag would be replaced by the tag's as soon as it is deployed.
+    /// Refuses an image for a container that follows a tag: the tag's image would replace it as soon as it is deployed.
     fn stays(&self, definition: &Definition) -> Result<(), Refused> {
         let main = definition.main_container().map(|(name, _)| name);
         let follows =
@@ -189,8 +189,8 @@ impl Step<'_> {
         }
     }
 
-    /// The image that somebody names for the main container. A digest alone, as promotions carry it, is an image of the repository that the
-    /// container's image is from.
+    /// The image that the command names for the main container. A digest alone, as promotions carry it, is combined with the
+    /// repository of the container's present image.
     fn named(&self, definition: &Definition, image: &str) -> Result<String, Refused> {
         if !image.starts_with("sha256:") {
             return Ok(image.to_owned());
@@ -205,7 +205,7 @@ impl Step<'_> {
         }
     }
 
-    /// The same with another image in the main container.
+    /// The resolved definition with another image in the main container.
     fn with_main(&self, mut resolved: super::Resolved, image: &str) -> super::Resolved {
         if let Some((main, _)) = resolved.definition.main_container() {
             let mut images = resolved.content.images.clone();
@@ -219,7 +219,8 @@ impl Step<'_> {
         resolved
     }
 
-    /// What runs is cancelled if that was asked for. A sequence does as the config says: it waits, or supersedes.
+    /// Makes room for a new version: cancels the running deployment if the command says so; for a task, as the config's
+    /// `concurrency` says.
     fn make_way(&mut self, concurrency: Concurrency, supersede: bool, task: bool) -> Result<(), Refused> {
         let Some(d) = self.next.in_flight().filter(|d| d.report.is_none()) else { return Ok(()) };
         if supersede || task && concurrency == Concurrency::Supersede {
@@ -261,7 +262,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// The same, and what triggers or whoever wrote the definition would have deployed next is not deployed.
+    /// Cancels the running deployment, and the version that a trigger or a changed definition would have deployed next.
     fn cancel_all(&mut self, applied: &Applied, note: &Note) -> Result<(), Refused> {
         let change = change_that_waits(&self.next, applied, self.facts.heads);
         let waits = change.is_some() || request_that_waits(&self.next, applied).is_some();
@@ -277,7 +278,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Starts the latest version again.
+    /// Starts the latest version once more.
     fn retry(&mut self) -> Result<(), Refused> {
         let name = self.next.name.clone();
         if self.next.paused.is_some() {
@@ -308,17 +309,17 @@ impl Step<'_> {
         d.due = (d.limits.start.0 > 0).then(|| now + d.limits.start);
         (d.held, d.offered, d.claim, d.report, d.cancel, d.ended) = (None, None, None, None, None, None);
         (d.told, d.proceeds, d.undo) = (0, 0, String::new());
-        // Targets that are complete stay so: the next attempt repeats the others.
+        // Targets that are complete stay complete; the next attempt deploys to the others.
         let complete = |_: &String, at: &mut super::TargetProgress| at.status == Status::Complete;
         d.progress.targets.retain(complete);
         d.progress = Progress { targets: std::mem::take(&mut d.progress.targets), ..Progress::default() };
-        // The sequence has its answer.
+        // The sequence has had its answer.
         d.task = None;
         self.next.settling = None;
         Ok(())
     }
 
-    /// No trigger fires until they are resumed. `version`: of the rollback that suspends them.
+    /// Suspends the triggers until they are resumed. `version`: the rollback that suspends them.
     pub fn suspend(&mut self, note: Note, version: u64) {
         let fresh = self.next.suspended.is_none();
         let suspended = self.next.suspended.get_or_insert(Suspension { note, version, suppressed: 0 });

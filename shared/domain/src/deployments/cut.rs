@@ -1,4 +1,4 @@
-//! How a version is cut, started, superseded and pruned.
+//! How versions are cut, started, superseded and pruned.
 
 use super::advance::Step;
 use super::definition::Definition;
@@ -9,11 +9,12 @@ use super::state::Pin;
 use super::template::images;
 
 impl Step<'_> {
-    /// Makes the next version: its number, and the snapshot of what it deploys. `stated`: the definition as it is applied.
+    /// Cuts the next version: its number, and the snapshot of what it deploys. `stated`: the definition as applied.
     pub fn cut(&mut self, stated: &Definition, resolved: Resolved, causes: Vec<Why>) -> Deployment {
         let now = self.facts.now;
         let Resolved { definition, content, .. } = resolved;
-        // What triggers resolved or somebody named stays, unless the manifest says something else, or the tag is followed.
+        // Images that triggers resolved or that a command named stay, unless the manifest names another image or the tag is
+        // followed.
         let owned = |name: &String| stated.image_changes().any(|change| change.containers.contains(name));
         let pins = images(&stated.template).into_iter().filter_map(|(name, was)| {
             let image = content.images.get(&name)?.clone();
@@ -54,9 +55,9 @@ impl Step<'_> {
         }
     }
 
-    /// Starts a version; nothing else runs.
+    /// Starts a version. Nothing else runs at this point.
     pub fn start(&mut self, mut deployment: Deployment) {
-        // What follows takes the place of what has ended, which must have been told by then.
+        // The new version takes the place of the last one, whose end must be published first.
         self.tell();
         let now = self.facts.now;
         deployment.since = now;
@@ -69,7 +70,7 @@ impl Step<'_> {
         self.live();
     }
 
-    /// Has a version follow what runs, or starts it if nothing does. One that waited is given up.
+    /// Queues a version behind the running one, or starts it if nothing runs. A version that was queued before is dropped.
     pub fn enqueue(&mut self, deployment: Deployment) {
         if let Some(waited) = self.next.pending.take() {
             self.answer_task(&waited, "aborted", "a newer version was asked for");
@@ -81,13 +82,13 @@ impl Step<'_> {
         }
     }
 
-    /// Ends what runs, because a newer version is to be deployed.
+    /// Cancels the running deployment in favour of a newer version.
     pub fn supersede(&mut self) {
         self.cancel("Superseded", "newer deployment was found running");
         self.live();
     }
 
-    /// Forgets versions below the active one that are more than the config keeps.
+    /// Prunes versions below the active one that exceed the config's history limit.
     pub fn prune(&mut self, definition: &Definition) {
         let Some(limit) = definition.history else { return };
         let Some(base) = self.next.active.as_ref().map(|active| active.n).or(self.next.last.as_ref().map(|last| last.n)) else {

@@ -1,15 +1,15 @@
-//! The entry point: decides what an input does to a deployment config.
+//! The entry point: decides an input of a deployment config.
 
 use super::advance::Step;
 use super::commands;
 use super::facts::{Applied, Command, Decision, Facts, Input};
 use super::state::Config;
 
-/// Decides what an input does to a config. Pure and total. Every input ends with an evaluation of the whole config.
+/// Decides an input. Pure and total. Every input ends with an evaluation of the whole config.
 pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     match input {
         Input::Evaluate => Step::new(x, facts).advance(),
-        // Replaced, or early: in either case what is owed is armed when the message settles.
+        // Replaced, or too early: in either case the effects that are owed are performed when the message settles.
         Input::Wake(at) if x.wake != Some(at) || facts.now < at => Decision::Settle,
         Input::Wake(_) => Step::new(x, facts).advance(),
         Input::Alarm(name, on, at) => {
@@ -31,18 +31,18 @@ pub fn decide(x: &Config, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// The version whose snapshot the decision needs, if any: the one that a rollback goes back to.
+/// The version whose snapshot the decision needs, if any: the one to roll back to.
 pub fn target(x: &Config, input: Input<'_>, applied: Option<&Applied>) -> Option<u64> {
     let complete = || x.active.as_ref().filter(|active| active.n < x.latest).or(x.previous.as_ref()).map(|version| version.n);
     match input {
         Input::Command(Command::Rollback(back), _) => {
-            // What was deployed last may be the same again as what is active.
+            // The last deployment may have the same content as the active version.
             let present = x.last.as_ref().map(|last| last.content.template);
             let differs = |version: &&super::state::Version| Some(version.content) != present;
             back.release.or_else(|| [&x.active, &x.previous].into_iter().flatten().find(differs).map(|version| version.n))
         }
         _ => {
-            // It may turn out that the version has failed, and is to be rolled back.
+            // The decision may find that the version has failed and must be rolled back.
             applied?.definition.auto_rollback.as_ref()?;
             let last = x.last.as_ref()?;
             let may_fail = last.claim.is_some() && !last.status.is_final();

@@ -1,4 +1,6 @@
-//! What a deployment config says: the manifest as valid types. Applied definitions and snapshots are kept as they are here.
+//! The definition of a deployment config: its manifest as valid types. Definitions and snapshots are stored in this form.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -26,24 +28,24 @@ pub struct Definition {
     /// How many copies run, if the deployer cares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<u32>,
-    /// The labels of what belongs to it.
+    /// The labels that select the pods of the config.
     #[serde(default, skip_serializing_if = "Texts::is_empty")]
     pub selector: Texts,
-    /// Where it is deployed. Empty: the deployer knows.
+    /// The places to deploy to. Empty: the deployer knows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<Target>,
-    /// How it is deployed.
+    /// How the config is deployed.
     pub strategy: Strategy,
-    /// When a new version is cut without being asked for. Empty: only by hand.
+    /// Which changes cut a new version. Empty: only commands do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triggers: Vec<Trigger>,
-    /// Whether it is paused, as the manifest says. A person may say otherwise later ([`super::Config::paused`]).
+    /// Whether the manifest pauses the config. A command may override it later ([`super::Config::paused`]).
     #[serde(default, skip_serializing_if = "is_false")]
     pub paused: bool,
     /// How many versions below the active one are kept; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<u32>,
-    /// What happens to a deployment that runs when a new version is wanted.
+    /// What happens to a running deployment when a new version is wanted.
     #[serde(default)]
     pub concurrency: Concurrency,
     /// When triggers that a rollback suspended fire again.
@@ -52,16 +54,16 @@ pub struct Definition {
     /// When a failed version is rolled back without being asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_rollback: Option<AutoRollback>,
-    /// What happens when a target serves what Keelway did not put there.
+    /// What happens when a target serves something that Keelway did not deploy there.
     #[serde(default, skip_serializing_if = "OnDrift::is_tell")]
     pub on_drift: OnDrift,
-    /// Who carries deployments out, if Keelway is to start it.
+    /// The deployer that Keelway starts, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deployer: Option<Starter>,
-    /// Fields of the manifest's `spec` that are kept, handed to deployers, and have no other meaning here (`test`, `minReadySeconds`).
+    /// Other fields of the manifest's `spec`: stored, and passed on to deployers (`test`, `minReadySeconds`).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub other: Map<String, Value>,
-    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    /// Whether an administrator of the installation applied it ([`crate::border::Vouched`]). No manifest can set this.
     #[serde(default, skip_serializing_if = "is_false")]
     pub vouched: bool,
 }
@@ -74,11 +76,11 @@ fn is_false(flag: &bool) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
-    /// Unique in its config; progress is told under it.
+    /// Unique in the config. Progress is reported under this name.
     pub name: String,
     /// `lambda-alias`, `ecs-service`, or a kind that only the deployer knows.
     pub kind: String,
-    /// What it is there: `<function>:<alias>` of a `lambda-alias`.
+    /// The identity of the target: `<function>:<alias>` of a `lambda-alias`.
     pub id: String,
     /// Absent: the installation's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,12 +97,11 @@ pub const LAMBDA_ALIAS: &str = "lambda-alias";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Strategy {
-    /// Which one.
     #[serde(rename = "type")]
     pub kind: StrategyKind,
-    /// How long a deployment waits for a deployer, and how long the deployer lets one step take. Zero: for ever.
+    /// How long a deployment waits for a deployer, and how long one step of the deployer may take. Zero: no limit.
     pub timeout: Span,
-    /// How long a deployer may take altogether.
+    /// How long a deployment may take in total.
     pub deadline: Span,
     /// The deployer's image, command and environment: required for `Custom`, and wraps the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,19 +109,19 @@ pub struct Strategy {
     /// The parameters of the kind, with their defaults, as the manifest names them; handed to deployers.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub params: Map<String, Value>,
-    /// The weights of a canary, in their order.
+    /// The weights of a canary, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Weight>,
-    /// What runs before, between and after.
+    /// The hooks before, during and after the deployment.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     pub hooks: Hooks,
-    /// Labels of whatever carries the deployment out.
+    /// Labels of the pod, task or build that carries the deployment out.
     #[serde(default, skip_serializing_if = "Texts::is_empty")]
     pub labels: Texts,
-    /// Annotations of it.
+    /// Annotations of that pod, task or build.
     #[serde(default, skip_serializing_if = "Texts::is_empty")]
     pub annotations: Texts,
-    /// The resources it needs.
+    /// Resources of that pod, task or build.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub resources: Value,
 }
@@ -128,11 +129,11 @@ pub struct Strategy {
 /// The kinds of strategies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StrategyKind {
-    /// The old version goes away before the new one comes.
+    /// The old version ends before the new one starts.
     Recreate,
-    /// The new one replaces the old one step by step.
+    /// The new version replaces the old one step by step.
     Rolling,
-    /// The new one gets a part of the traffic, then more.
+    /// The new version gets a growing share of the traffic.
     Canary,
     /// The deployer decides.
     Custom,
@@ -142,29 +143,28 @@ pub enum StrategyKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Weight {
-    /// The new version's part of the traffic, 1 to 100 percent.
+    /// The new version's share of the traffic, 1 to 100 percent.
     pub weight: u8,
-    /// How long it stays there. Absent: until a person says to go on (A/B).
+    /// How long the new version keeps that share. Absent: until a person says `proceed` (A/B).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bake: Option<Span>,
 }
 
-/// A deployer of the user's.
+/// A deployer that the user provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Custom {
-    /// Its image; empty: the deployer that claims the work.
+    /// The image. Empty: the deployer that claims the version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
-    /// Its command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Its environment; it wins over what Keelway sets.
+    /// The environment. It takes precedence over the variables that Keelway sets.
     #[serde(default, skip_serializing_if = "Texts::is_empty")]
     pub environment: Texts,
 }
 
-/// What runs around a deployment.
+/// The hooks of a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hooks {
@@ -180,23 +180,23 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Whether there is none.
+    /// Whether no hook is defined.
     pub fn is_empty(&self) -> bool {
         self.pre.is_none() && self.mid.is_none() && self.post.is_none()
     }
 }
 
-/// What runs at one point of a deployment.
+/// An action at one point of a deployment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hook {
-    /// What its failure means.
+    /// The effect of a failure on the deployment.
     pub failure_policy: FailurePolicy,
     /// What it does.
     pub action: Action,
 }
 
-/// What a failed hook means for the deployment.
+/// The effect of a failed hook on the deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailurePolicy {
     /// The deployment fails.
@@ -213,9 +213,9 @@ pub enum FailurePolicy {
 pub enum Action {
     /// Runs a command in a container: for deployers that run containers.
     ExecNewPod(Value),
-    /// Points further tags to the deployed images.
+    /// Points more tags to the deployed images.
     TagImages(Vec<Tagged>),
-    /// Calls a Lambda function with the deployment; it fails if the function does.
+    /// Calls a Lambda function with the deployment as its input. The hook fails if the function does.
     Invoke(String),
 }
 
@@ -223,20 +223,18 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tagged {
-    /// The container whose image it is.
+    /// The container that runs the image.
     pub container: String,
-    /// The tag.
     pub to: ImageTag,
 }
 
 /// A tag of an artifact source: `<namespace>/<name>:<tag>`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ImageTag {
-    /// The namespace of the source.
+    /// The namespace of the artifact source.
     pub namespace: String,
-    /// The source.
+    /// The name of the artifact source.
     pub name: String,
-    /// The tag.
     pub tag: String,
 }
 
@@ -246,101 +244,102 @@ impl std::fmt::Display for ImageTag {
     }
 }
 
-/// When a new version is cut.
+/// A change that cuts a new version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Trigger {
-    /// When the template changes.
+    /// A change of the template.
     ConfigChange,
-    /// When a tag points to another image.
+    /// A tag that points to another image.
     ImageChange(ImageChange),
-    /// Never; a placeholder.
+    /// None: a placeholder.
     Manual,
 }
 
 /// A tag, and the containers that run its image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImageChange {
-    /// Whether a new image is deployed without being asked for, once the first version is.
+    /// Whether a new image is deployed without a command, after the first version.
     pub automatic: bool,
-    /// The tag.
+    /// The tag that is watched.
     pub from: ImageTag,
     /// The containers; names that the template does not have are ignored.
     pub containers: Vec<String>,
 }
 
-/// What a new version does to one that runs.
+/// What a new version does to a running deployment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Concurrency {
-    /// Cancels it, and waits until it has ended.
+    /// It cancels the deployment, and waits for its end.
     #[default]
     Supersede,
-    /// Waits until it has ended; only the newest waits.
+    /// It waits for the end of the deployment. Only the newest version waits.
     Queue,
 }
 
-/// When suspended triggers fire again.
+/// When triggers that a rollback suspended fire again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Resume {
-    /// When a person says so.
+    /// When a person resumes them.
     #[default]
     Explicit,
-    /// When an automatic trigger's tag gets an image that is newer than the suspension.
+    /// When the tag of an automatic trigger gets an image that is newer than the suspension.
     OnNewerImage,
 }
 
-/// What happens when a target serves what Keelway did not put there.
+/// The reaction to drift: a target serves something that Keelway did not deploy there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDrift {
-    /// It is shown and told.
+    /// Report it.
     #[default]
     Tell,
-    /// A new version brings back what was deployed.
+    /// Cut a version that restores what was deployed.
     Restore,
-    /// What is served counts as deployed.
+    /// Take what is served for what is deployed.
     Adopt,
 }
 
 impl OnDrift {
-    /// Whether nothing is done about it.
+    /// Whether drift is only reported.
     pub fn is_tell(&self) -> bool {
         *self == Self::Tell
     }
 }
 
-/// When Keelway rolls back by itself.
+/// When Keelway rolls back without a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoRollback {
-    /// When a deployer fails.
+    /// When a deployer reports a failure.
     #[serde(default, skip_serializing_if = "is_false")]
     pub on_failure: bool,
-    /// When one of these CloudWatch alarms goes off while a version is deployed, or bakes afterwards.
+    /// When one of these CloudWatch alarms goes off during a deployment or its bake time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
-    /// How long a complete version bakes.
+    /// How long the alarms of a complete version are watched.
     #[serde(default)]
     pub bake: Span,
 }
 
-/// What Keelway starts to have a deployment carried out.
+/// What Keelway starts to carry a deployment out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Starter {
-    /// A task of ECS: the parameters of `RunTask`.
+    /// An ECS task: the parameters of `RunTask`.
     Ecs(Map<String, Value>),
-    /// A build of CodeBuild: the parameters of `StartBuild`.
+    /// A CodeBuild build: the parameters of `StartBuild`.
     CodeBuild(Map<String, Value>),
 }
 
-/// Keelway's own parameter of a task: `exit` makes its end the deployment's.
+/// Keelway's own parameter of a task. With `exit`, the end of the task is the end of the deployment.
 pub const WAIT_FOR: &str = "waitFor";
 
 impl Starter {
-    /// Whether Keelway claims for what it starts, and takes its end for the deployment's. Otherwise the task claims by itself.
+    /// Whether Keelway claims the version for what it starts, and takes its end for the end of the deployment. Otherwise the task
+    /// claims it.
     pub fn waits(&self) -> bool {
         match self {
             Starter::Ecs(parameters) => parameters.contains_key(WAIT_FOR),
@@ -350,12 +349,12 @@ impl Starter {
 }
 
 impl Definition {
-    /// The tags that its triggers watch, each once.
+    /// The tags that the triggers watch, without duplicates.
     pub fn watched(&self) -> std::collections::BTreeSet<&ImageTag> {
         self.image_changes().map(|change| &change.from).collect()
     }
 
-    /// Its image triggers.
+    /// The image triggers.
     pub fn image_changes(&self) -> impl Iterator<Item = &ImageChange> {
         self.triggers.iter().filter_map(|trigger| match trigger {
             Trigger::ImageChange(change) => Some(change),
@@ -368,14 +367,14 @@ impl Definition {
         self.triggers.contains(&Trigger::ConfigChange)
     }
 
-    /// The container that stands for the whole version, the annotated one or the first, and its image.
+    /// The container that stands for the whole version (the annotated one, or the first), and its image.
     pub fn main_container(&self) -> Option<(&str, &str)> {
         let named = self.annotations.get(REVISION_OF);
         let mut containers = super::template::containers(&self.template);
         containers.find(|(name, _)| named.is_none_or(|named| named == name)).map(|(name, image)| (name, image.trim()))
     }
 
-    /// The image of that container.
+    /// The image of the main container.
     pub fn main_image(&self) -> Option<&str> {
         self.main_container().map(|(_, image)| image)
     }
@@ -385,22 +384,22 @@ impl Definition {
         self.deployer.is_some() || self.deploys_to_aliases()
     }
 
-    /// Whether Keelway is the deployer: it knows the strategy, and nobody else is named.
+    /// Whether Keelway deploys to the aliases itself: it supports the strategy, and the manifest names no other deployer.
     pub fn deploys_to_aliases(&self) -> bool {
         self.has_known_strategy() && self.strategy.custom.is_none() && self.deployer.is_none()
     }
 
-    /// Whether Keelway claims its versions itself: it carries them out, or waits for what it starts.
+    /// Whether Keelway claims the versions itself, because it carries them out or waits for what it starts.
     pub fn claims(&self) -> bool {
         self.deploys_to_aliases() || self.deployer.as_ref().is_some_and(Starter::waits)
     }
 
-    /// Whether somebody else is the deployer, and may have Keelway carry the strategy out.
+    /// Whether another deployer may order Keelway to carry the strategy out.
     pub fn wraps(&self) -> bool {
         self.has_known_strategy() && !self.deploys_to_aliases()
     }
 
-    /// Whether Keelway can carry the strategy out: the targets are Lambda aliases.
+    /// Whether Keelway supports the strategy: all targets are Lambda aliases.
     fn has_known_strategy(&self) -> bool {
         let aliases = !self.targets.is_empty() && self.targets.iter().all(|target| target.kind == LAMBDA_ALIAS);
         aliases && self.strategy.kind != StrategyKind::Custom

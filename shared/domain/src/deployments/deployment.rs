@@ -1,4 +1,6 @@
-//! A numbered version of a config: what it deploys, why it was cut, and how its deployment goes.
+//! A numbered version of a config: what it deploys, why it was cut, and the progress of its deployment.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::definition::ImageTag;
 use super::facts::OFFER_AGAIN;
@@ -9,27 +11,26 @@ use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// At most this many causes of one version are kept; the oldest are.
+/// The most causes that a version keeps, oldest first.
 pub const MAX_CAUSES: usize = 20;
-/// The last so many bytes of a deployer's log are kept.
+/// The end of a deployer's log that is kept, in bytes.
 pub const MAX_TAIL: usize = 2048;
 
-/// The longest checkpoint, in bytes. A longer one is not kept.
+/// The longest checkpoint that is kept, in bytes.
 pub const MAX_CHECKPOINT: usize = 8192;
 
-/// A numbered version of a config, and how its deployment goes.
+/// A numbered version of a config, and its deployment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
-    /// Its number.
+    /// The number of the version.
     #[serde(rename = "n")]
     pub n: u64,
     /// The hash of its snapshot, and a part of the snapshot's key.
     #[serde(rename = "h")]
     pub snapshot: u64,
-    /// Where it is in its life.
     #[serde(rename = "s")]
     pub status: Status,
-    /// How often it was started: 1, and one more for each retry.
+    /// The number of the present attempt: 1, and one more with each retry.
     #[serde(rename = "a")]
     pub attempt: u32,
     /// What it deploys.
@@ -38,64 +39,64 @@ pub struct Deployment {
     /// Why it was cut.
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Why>,
-    /// The causes, or what became of it, in a few words.
+    /// The causes or, at the end, the result, in a few words.
     #[serde(rename = "m", default)]
     pub message: String,
-    /// A word for machines: why it failed.
+    /// Why it failed, in one word for machines.
     #[serde(rename = "r", default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// When it was cut.
     #[serde(rename = "t")]
     pub since: Timestamp,
-    /// How long nobody may claim it, and the one who has may take.
+    /// How long it may wait for a claim, and how long it may run.
     #[serde(rename = "l")]
     pub limits: TimeLimits,
-    /// Until then somebody must claim it; afterwards: until then it must have ended. Moves while it is paused.
+    /// The deadline for a claim, and after the claim, the deadline for the end. It moves while the deployment is paused.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// Since when the clock of `due` has been stopped.
+    /// When the clock of `due` was stopped.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Timestamp>,
-    /// When the deployer that Keelway starts was last told.
+    /// When the deployer that Keelway starts was last ordered to start.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Timestamp>,
-    /// Who carries it out.
+    /// The deployer's claim.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
-    /// How the deployer said that it ended.
+    /// The result that the deployer has reported.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-    /// It is to stop.
+    /// The request to stop it.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<Cancel>,
-    /// How far it is.
+    /// The progress that the deployer has reported.
     #[serde(rename = "g", default)]
     pub progress: Progress,
-    /// What Keelway carries out for the deployer.
+    /// The part of the strategy that Keelway carries out for the deployer.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub part: Option<Part>,
     /// The statuses that were published, one bit each.
     #[serde(rename = "b", default)]
     pub told: u8,
-    /// How often a canary that holds was told to go on.
+    /// How often a canary was told to proceed.
     #[serde(rename = "pr", default)]
     pub proceeds: u32,
-    /// It failed, or its alarm went off, and Keelway is to roll it back.
+    /// Why Keelway must roll it back: it failed, or one of its alarms went off. Empty: it need not.
     #[serde(rename = "un", default, skip_serializing_if = "String::is_empty")]
     pub undo: String,
     /// When it ended.
     #[serde(rename = "z", default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
-    /// The rollback it carries out.
+    /// The rollback that this version is, if it is one.
     #[serde(rename = "rb", default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Rollback>,
-    /// The task of a sequence that it answers.
+    /// The task of a sequence that this deployment answers.
     #[serde(rename = "tk", default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
 }
 
 impl Deployment {
-    /// Whether a deployer has said something that no evaluation has told yet.
+    /// Whether a deployer has reported something that no evaluation has published yet.
     pub fn is_untold(&self) -> bool {
         let untold = |status: Status| self.told & status.bit() == 0;
         let running = self.claim.as_ref().is_some_and(|claim| claim.running.is_some());
@@ -105,7 +106,7 @@ impl Deployment {
     }
 }
 
-/// What a version deploys, as far as it decides about the next one.
+/// The content of a version, by which the next one is compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
     /// The hash of the template with its images.
@@ -114,51 +115,51 @@ pub struct Content {
     /// The images by container.
     #[serde(rename = "i", default)]
     pub images: Images,
-    /// The image whose digest is the version's revision to pipelines.
+    /// The image whose digest pipelines take for the version's revision.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     pub revision: String,
     /// Whether Keelway starts the deployer.
     #[serde(rename = "s", default)]
     pub starts: bool,
-    /// Whether the deployer may have Keelway carry the strategy out.
+    /// Whether the deployer may order Keelway to carry the strategy out.
     #[serde(rename = "w", default, skip_serializing_if = "std::ops::Not::not")]
     pub wraps: bool,
-    /// Whether Keelway claims it itself, and nobody else may.
+    /// Whether only Keelway may claim the version.
     #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
     pub ours: bool,
 }
 
-/// How long a deployment may wait, and run.
+/// The time limits of a deployment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLimits {
-    /// Unclaimed. Zero: for ever.
+    /// From its start to its claim. Zero: no limit.
     #[serde(rename = "s")]
     pub start: Span,
-    /// Claimed.
+    /// From its claim to its end.
     #[serde(rename = "r")]
     pub run: Span,
 }
 
 impl TimeLimits {
-    /// A deployer that Keelway starts is started again after this time if nobody has claimed the work: several times before the
-    /// deadline, so that an invocation that was lost fails no deployment.
+    /// When a deployer that Keelway starts is started again if nobody has claimed the version. This happens several times before
+    /// the deadline, so that one lost invocation does not fail a deployment.
     pub fn offer_again(&self) -> Span {
         if self.start.0 <= 0 { OFFER_AGAIN } else { Span(self.start.0 / 4).clamp(Span::seconds(5), OFFER_AGAIN) }
     }
 }
 
-/// Where a deployment is in its life.
+/// The status of a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Status {
     /// Nobody has claimed it.
     New,
-    /// A deployer has claimed it, or it is known that none will.
+    /// A deployer has claimed it, or it is certain that none will.
     Pending,
-    /// The deployer is at work.
+    /// The deployer has begun.
     Running,
-    /// The deployer said that it succeeded.
+    /// The deployer has reported success.
     Complete,
-    /// It did not succeed. It may be retried.
+    /// It failed, and may be retried.
     Failed,
 }
 
@@ -168,7 +169,7 @@ impl Status {
         matches!(self, Self::Complete | Self::Failed)
     }
 
-    /// Whether one status may follow another. A retry, from `Failed` to `New`, is the one exception.
+    /// Whether `next` may follow this status. A retry, from `Failed` to `New`, is the one exception.
     pub fn leads_to(self, next: Self) -> bool {
         match self {
             Self::New => next != Self::New,
@@ -178,7 +179,7 @@ impl Status {
         }
     }
 
-    /// Its bit in [`Deployment::told`].
+    /// The bit of this status in [`Deployment::told`].
     pub(super) fn bit(self) -> u8 {
         1 << (self as u8)
     }
@@ -190,7 +191,7 @@ impl std::fmt::Display for Status {
     }
 }
 
-/// Why a version was cut.
+/// A cause of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum Why {
@@ -204,9 +205,9 @@ pub enum Why {
     /// A tag points to another image.
     #[serde(rename = "ImageChange")]
     ImageChange {
-        /// The tag.
+        /// The tag that moved.
         from: ImageTag,
-        /// The image.
+        /// The image that it points to.
         image: String,
         /// When it was pushed.
         at: Timestamp,
@@ -214,47 +215,47 @@ pub enum Why {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// Somebody asked for it.
+    /// A command.
     #[serde(rename = "Manual")]
     Manual {
-        /// Who.
+        /// Who gave the command.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
     },
-    /// It is a rollback.
+    /// A command to roll back.
     #[serde(rename = "Rollback")]
     Rollback {
-        /// To which version.
+        /// The version to go back to.
         release: u64,
-        /// Who asked.
+        /// Who gave the command.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
-        /// Why.
+        /// The reason that was given.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         notes: String,
     },
-    /// Keelway rolls back by itself.
+    /// A rollback by Keelway itself.
     #[serde(rename = "AutoRollback")]
     AutoRollback {
         /// The version that failed.
         of: u64,
-        /// To which version.
+        /// The version to go back to.
         release: u64,
-        /// Why.
+        /// Why version `of` failed.
         reason: String,
     },
-    /// Keelway brings back what was deployed, because a target served something else.
+    /// A target served something else, and this version restores what was deployed.
     #[serde(rename = "Drift")]
     Drift {
-        /// The version that is deployed again.
+        /// The version that is restored.
         of: u64,
-        /// What was served.
+        /// What the target served.
         found: String,
     },
 }
 
 impl Why {
-    /// Who is behind it, without what they say about themselves; `None`: that is not known, or nobody is.
+    /// The verified identity of the person behind it. `None`: it is not known, or there is no such person.
     pub fn author(&self) -> Option<&str> {
         let by = match self {
             Self::ConfigChange { by } | Self::ImageChange { by, .. } | Self::Manual { by } | Self::Rollback { by, .. } => known(by),
@@ -264,13 +265,13 @@ impl Why {
     }
 }
 
-/// Who carries an attempt out.
+/// A deployer's claim of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who, as it calls itself.
+    /// The name that the deployer gives itself.
     #[serde(rename = "b", default)]
     pub by: String,
-    /// Identifies the claim: the same one again gets the same work.
+    /// Identifies the claim. The same claim again succeeds again.
     #[serde(rename = "i")]
     pub id: u64,
     /// The SHA-256 of the attempt's token, in hexadecimal.
@@ -279,21 +280,20 @@ pub struct Claim {
     /// When it claimed.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// Until then it must be heard of again.
+    /// When the claim ends, unless the deployer is heard of before.
     #[serde(rename = "u")]
     pub lease: Timestamp,
-    /// When it was first said to run.
+    /// When the deployer first reported that it had begun.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Timestamp>,
 }
 
-/// How a deployer said that it ended.
+/// The result that a deployer reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its exit code; absent: it has none, because it never ran.
+    /// The exit code. Absent: the deployer never ran.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i64>,
-    /// What it says.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// When it was accepted.
@@ -301,7 +301,7 @@ pub struct Report {
     pub at: Timestamp,
 }
 
-/// Why a deployment is to stop.
+/// The request to stop a deployment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
     /// A word for machines: `Cancelled`, `Superseded`, `DeadlineExceeded`, `Alarm`, `Deleted`.
@@ -310,38 +310,37 @@ pub struct Cancel {
     /// A sentence for people.
     #[serde(rename = "m")]
     pub message: String,
-    /// When it was said.
+    /// When it was requested.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// Until then the deployer must have ended.
+    /// The deadline for the deployer to stop.
     #[serde(rename = "u")]
     pub due: Timestamp,
 }
 
-/// How far a deployment is, as the deployer says.
+/// The progress of a deployment, as the deployer reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// A sentence for people.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// By target.
+    /// The progress at each target.
     #[serde(rename = "t", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub targets: BTreeMap<String, TargetProgress>,
-    /// The end of its log.
+    /// The end of the log.
     #[serde(rename = "l", default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
-    /// What the deployer wants to be told if it, or another one, goes on with this attempt.
+    /// What the deployer needs in order to continue this attempt, or to let another deployer continue it.
     #[serde(rename = "c", default, skip_serializing_if = "String::is_empty")]
     pub checkpoint: String,
-    /// Where the whole log is.
+    /// The address of the whole log.
     #[serde(rename = "u", default, skip_serializing_if = "String::is_empty")]
     pub log: String,
 }
 
-/// How far a deployment is at one of its targets.
+/// The progress of a deployment at one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetProgress {
-    /// Where the target is.
     #[serde(rename = "s")]
     pub status: Status,
     /// A sentence for people.
@@ -349,19 +348,19 @@ pub struct TargetProgress {
     pub message: String,
 }
 
-/// The rollback that a version carries out.
+/// The rollback that a version is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rollback {
-    /// To which version.
+    /// The version to go back to.
     #[serde(rename = "v")]
     pub release: u64,
-    /// Whether Keelway rolled back by itself.
+    /// Whether Keelway rolled back without a command.
     #[serde(rename = "a", default)]
     pub automatic: bool,
-    /// What configs that are rolled back together have in common.
+    /// An id that configs share which are rolled back together.
     #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// By the steps of the strategy, and not at once.
+    /// Whether it takes the steps of the strategy. Otherwise it is immediate.
     #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
 }
@@ -369,10 +368,10 @@ pub struct Rollback {
 /// The task of a sequence that a deployment carries out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The task's name.
+    /// The name of the task.
     #[serde(rename = "t")]
     pub name: String,
-    /// Its context.
+    /// The context of the sequence.
     #[serde(rename = "c")]
     pub context: String,
     /// The id of its `.triggered` event.

@@ -1,7 +1,7 @@
-//! Drift: a target serves what Keelway did not put there, because somebody moved its alias by hand or with another tool.
+//! Drift: a target serves something that Keelway did not deploy there, because its alias was moved by hand or by another tool.
 //!
-//! The deployers' function looks, and tells what it has seen; whether that is drift, whether it is news, and what follows is
-//! decided here.
+//! The deployers' function reads the aliases and reports what they serve. This module decides whether that is drift, whether it is
+//! new, and what follows.
 
 use super::advance::Step;
 use super::definition::OnDrift;
@@ -13,58 +13,58 @@ use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The targets of a config at rest are looked at so often.
+/// The interval between two checks of the targets of an idle config.
 pub const LOOK_EVERY: Span = Span::minutes(60);
 
-/// What was seen at the targets of a version.
+/// What the targets of a version serve, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sight {
     /// The version that was deployed there.
     #[serde(rename = "n")]
     pub n: u64,
-    /// When the look was ordered, or a deployment looked.
+    /// When the check was ordered, or when the deployment ended.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// By target.
+    /// What each target serves.
     #[serde(rename = "p")]
     pub places: BTreeMap<String, Served>,
 }
 
-/// What a target serves.
+/// What one target serves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// What was deployed there.
     #[serde(rename = "e")]
     pub expected: String,
-    /// What is served; empty: the alias is gone.
+    /// What it serves. Empty: the alias does not exist any more.
     #[serde(rename = "s", default, skip_serializing_if = "String::is_empty")]
     pub serves: String,
 }
 
-/// What is known of the targets of a config at rest.
+/// The state of the drift of an idle config.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watch {
-    /// When they were last ordered to be looked at, or a deployment looked; or when the active version was complete.
+    /// When the last check was ordered, or when the active version was complete.
     #[serde(rename = "l", default)]
     pub looked: Timestamp,
-    /// Since when they have been known to drift.
+    /// Since when there has been drift.
     #[serde(rename = "t", default)]
     pub since: Timestamp,
-    /// Those that drift.
+    /// The targets that drift.
     #[serde(rename = "d", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub drifted: BTreeMap<String, Served>,
-    /// What was adopted, by target: it counts as what was deployed there until the next version is complete.
+    /// What was adopted, by target: it counts as deployed there until the next version is complete.
     #[serde(rename = "a", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub adopted: BTreeMap<String, String>,
 }
 
 impl Watch {
-    /// That of a version that has just been completed.
+    /// The state after a version has been completed.
     pub fn begin(now: Timestamp) -> Self {
         Self { looked: now, ..Self::default() }
     }
 
-    /// What drifts, for people: `serves version 3`. `None`: nothing does.
+    /// The drift, in words: `serves version 3`. `None`: there is none.
     pub fn says(&self) -> Option<String> {
         let one = |served: &Served| match served.serves.as_str() {
             "" => "has no alias any more".to_owned(),
@@ -79,8 +79,8 @@ impl Watch {
 }
 
 impl Step<'_> {
-    /// Orders a look at the targets of a config at rest, if the last one was long ago. Whoever evaluates it at all, the sweep at
-    /// the latest, has this done: a wake-up of its own for each config would cost more than the looks.
+    /// Orders a check of the targets of an idle config, if the last one is too old. The sweep evaluates every config, so no config
+    /// needs a wake-up for this, which would cost more than the checks.
     pub fn look(&mut self, applied: &Applied) {
         let now = self.facts.now;
         let rests = self.next.in_flight().is_none() && self.next.pending.is_none() && self.next.settling.is_none();
@@ -91,10 +91,10 @@ impl Step<'_> {
         self.next.watch.looked = now;
     }
 
-    /// Takes in what was seen at the targets.
+    /// Takes the result of a check over.
     pub fn saw(&mut self, sight: &Sight) {
         let Some(applied) = self.facts.applied else { return };
-        // A look that came late tells of another version, or of what a later one has seen otherwise.
+        // A late result may be about another version, or older than a later result.
         let counts = self.next.active.as_ref().is_some_and(|active| active.n == sight.n) && sight.at >= self.next.watch.looked;
         if !counts {
             return;
@@ -105,14 +105,14 @@ impl Step<'_> {
             let place = Served { expected: expected.clone(), serves: served.serves.clone() };
             (served.serves != *expected).then(|| (name.clone(), place))
         });
-        // What could not be seen this time is as it was; what is deployed there no more does not count.
+        // Targets that could not be read keep their state; targets that the version does not have are dropped.
         let unseen = self.next.watch.drifted.iter().filter(|(name, _)| !sight.places.contains_key(*name));
         let is_target = |name: &str| applied.definition.targets.iter().any(|target| target.name == name);
         let all = drifted.chain(unseen.map(|(name, served)| (name.clone(), served.clone())));
         let drifted: BTreeMap<String, Served> = all.filter(|(name, _)| is_target(name)).collect();
         let differs = drifted != self.next.watch.drifted;
         if differs {
-            // A copy of what an earlier one saw does not count any more, also if this one was a deployment's.
+            // A copy of an earlier result does not count any more, even if this result is a deployment's.
             self.next.watch.looked = sight.at;
         }
         let is_news = differs && !drifted.is_empty();
@@ -135,7 +135,7 @@ impl Step<'_> {
         }
     }
 
-    /// What is served counts as deployed. Where nothing is served, there is nothing to adopt.
+    /// Takes what is served for what is deployed. Where nothing is served, there is nothing to adopt.
     fn adopt(&mut self) {
         let watch = &mut self.next.watch;
         let (adopted, left) = std::mem::take(&mut watch.drifted).into_iter().partition(|(_, served)| !served.serves.is_empty());
@@ -144,8 +144,9 @@ impl Step<'_> {
         watch.adopted.extend(adopted.into_iter().map(|(name, served)| (name, served.serves)));
     }
 
-    /// Cuts a version that brings back what was deployed: at once, and by the versions that were published then. Not if something
-    /// else is on its way or about to be, if the config is paused, or if the last try failed: that needs a person.
+    /// Cuts a version that restores what was deployed, at once, with the Lambda versions that were published then. It does nothing
+    /// if another version is in progress or about to be cut, if the config is paused, or if the last such version failed: that
+    /// needs a person.
     fn restore(&mut self, applied: &Applied) {
         let Some(found) = self.next.watch.says() else { return };
         let Some(last) = self.next.last.as_ref().filter(|last| last.status == Status::Complete) else { return };
@@ -155,7 +156,7 @@ impl Step<'_> {
         if waits || self.next.active.as_ref().is_none_or(|active| active.n != of) || resolved.content.template != template {
             return;
         }
-        // What somebody cancelled stays cancelled.
+        // A change that somebody has cancelled stays cancelled.
         let dismissed = self.next.dismissed.clone();
         let mut deployment = self.cut(&applied.definition, resolved, vec![Why::Drift { of, found }]);
         self.next.dismissed = dismissed;

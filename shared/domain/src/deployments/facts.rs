@@ -1,5 +1,7 @@
 //! The inputs and the results of a decision.
 
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
+
 use super::definition::Definition;
 use super::deployment::{Deployment, Progress, Task, Why};
 use super::drift::Sight;
@@ -10,19 +12,20 @@ use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// A change becomes a version when nothing else has changed for so long, so that a change of the configuration and of an image become one.
+/// A change becomes a version when nothing else has changed for this long, so that a change of the configuration and of an image
+/// become one.
 pub const QUIET: Span = Span::seconds(2);
-/// It becomes a version after this time even if more keeps changing.
+/// The longest time for which further changes can delay a version.
 pub const QUIET_MOST: Span = Span::seconds(20);
-/// A deployer that Keelway starts is started again after this time at the latest, if nobody has claimed the work.
+/// The longest time after which a deployer that Keelway starts is started again, if nobody has claimed the version.
 pub const OFFER_AGAIN: Span = Span::minutes(2);
-/// Keelway's own deployer, told to go on where it was, has so long to take the work up. Then it is told again.
+/// The time within which Keelway's own deployer must take up an order to continue. Then it is ordered again.
 pub const TAKE_UP: Span = Span::seconds(30);
-/// A deployer that was told to stop has so long to do it.
+/// The time within which a deployer must stop after it was told to.
 pub const STOP: Span = Span::minutes(10);
-/// The clocks of whoever tells of alarms and of functions differ by less than this.
+/// The largest difference between the clocks of alarms and of the functions.
 pub const ALARM_SKEW: Span = Span::seconds(60);
-/// How long a claim lasts if the deployer says nothing else.
+/// The duration of a claim, unless the deployer asks for another one.
 pub const LEASE: Span = Span::seconds(60);
 /// The longest lease a deployer may ask for.
 pub const LEASE_MOST: Span = Span::minutes(60);
@@ -30,19 +33,18 @@ pub const LEASE_MOST: Span = Span::minutes(60);
 /// A definition in force.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Applied {
-    /// What it says.
     #[serde(rename = "d")]
     pub definition: Definition,
-    /// How often it was changed.
+    /// The number of changes so far.
     #[serde(rename = "v")]
     pub version: i64,
     /// Who changed it last.
     #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// The version that whoever wrote it asks for, as the generator does.
+    /// The version that the definition itself asks for, as a generated definition does.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Request>,
-    /// The request of the API that wrote it in place of a version that it named; 0: none did.
+    /// The API request that replaced a definition in a version that it named. 0: the definition was not replaced in that way.
     #[serde(rename = "q", default, skip_serializing_if = "is_zero")]
     pub asked: u64,
 }
@@ -52,24 +54,23 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Applied {
-    /// The same, changed once more.
+    /// The definition after one more change.
     pub fn after(&self) -> Self {
         Self { version: self.version + 1, asked: 0, ..self.clone() }
     }
 }
 
-/// A version that is asked for by writing the config.
+/// The request for a version in a definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Its number: one above the latest, or nothing is asked for.
+    /// The number of the version: one above the latest. Any other number asks for nothing.
     #[serde(rename = "n")]
     pub version: u64,
-    /// Why.
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Why>,
 }
 
-/// What was deployed as a version. It never changes.
+/// The content of a version. It never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The definition, with every image resolved.
@@ -81,22 +82,22 @@ pub struct Snapshot {
     /// Why it was cut.
     #[serde(rename = "c", default)]
     pub causes: Vec<Why>,
-    /// When.
+    /// When it was cut.
     #[serde(rename = "t")]
     pub at: Timestamp,
 }
 
 impl Snapshot {
-    /// Its hash, a part of its key.
+    /// The hash of the snapshot, which is a part of its key.
     pub fn hash(&self) -> u64 {
         super::template::hash(&serde_json::to_value(self).unwrap_or_default())
     }
 }
 
-/// A version that has ended.
+/// A deployment that has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Past {
-    /// As it was last.
+    /// The last state of the deployment.
     #[serde(rename = "d")]
     pub deployment: Deployment,
     /// When it ended.
@@ -104,121 +105,121 @@ pub struct Past {
     pub at: Timestamp,
 }
 
-/// What a deployer says.
+/// A call of a deployer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Call {
-    /// It takes the work.
+    /// The deployer claims the version.
     Claim {
-        /// Who.
+        /// The name that the deployer gives itself.
         by: String,
         /// Identifies the claim.
         id: u64,
-        /// The SHA-256 of the token it gets, in hexadecimal.
+        /// The SHA-256 of the token that the deployer gets, in hexadecimal.
         token: String,
-        /// How long it keeps the work without being heard of.
+        /// How long the claim is valid without a heartbeat.
         lease: Span,
     },
-    /// It is still there.
+    /// The deployer is alive.
     Heartbeat {
-        /// The SHA-256 of its token.
+        /// The SHA-256 of the deployer's token.
         token: String,
-        /// Whether it is at work, and not only about to be.
+        /// Whether the deployer has begun.
         running: bool,
-        /// As in a claim.
+        /// How long the claim is valid from now on.
         lease: Span,
-        /// How far it is.
+        /// The deployer's progress.
         progress: Progress,
     },
-    /// It has Keelway carry out a part of the strategy.
+    /// The deployer orders Keelway to carry a part of the strategy out.
     Carry {
-        /// The SHA-256 of its token.
+        /// The SHA-256 of the deployer's token.
         token: String,
-        /// How far, in percent of the requests: see [`super::Part::until`].
+        /// The share of the requests to reach, in percent: see [`super::Part::until`].
         until: u8,
     },
-    /// It has ended.
+    /// The deployer has ended.
     End {
-        /// The SHA-256 of its token.
+        /// The SHA-256 of the deployer's token.
         token: String,
-        /// Its exit code; absent: it never ran.
+        /// The exit code. Absent: the deployer never ran.
         exit: Option<i64>,
-        /// What it says.
+        /// The deployer's last message.
         message: String,
-        /// How far it came.
+        /// The deployer's last progress.
         progress: Progress,
     },
 }
 
-/// What a deployer is told.
+/// The reply to a deployer's call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
-    /// What it is to do.
+    /// What the deployer must do.
     Desired(Desired),
-    /// It said that already, or it no longer counts.
+    /// The call does not count: it is a repetition, or the claim has ended.
     Refused(Refused),
 }
 
-/// What a deployer is to do.
+/// What a deployer must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Desired {
-    /// Go on.
+    /// Continue.
     Run,
-    /// Stop where it can go on later.
+    /// Stop at a point from which it can continue later.
     Pause,
-    /// Stop, and end.
+    /// Stop and report the end.
     Cancel,
 }
 
-/// What a person or a tool asks of a config.
+/// A command of a person or a tool to a config.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
     /// Cut a new version.
     Latest(Latest),
-    /// Stop the deployment that is on its way.
+    /// Stop the running deployment.
     Cancel,
-    /// The same, and do not deploy the change that waits for its end.
+    /// Stop the running deployment, and drop the version that waits for its end.
     CancelAll,
-    /// Start the latest version again, which failed.
+    /// Start the latest version again, if it failed.
     Retry,
-    /// Deploy nothing new until resumed.
+    /// Deploy nothing new until the config is resumed.
     Pause,
-    /// Go on.
+    /// Resume the config.
     Resume,
-    /// Cut a version that goes back.
+    /// Roll back, by a new version.
     Rollback(Back),
-    /// No trigger fires until they are resumed.
+    /// Let no trigger fire until the triggers are resumed.
     SuspendTriggers,
-    /// Triggers fire again.
+    /// Let the triggers fire again.
     ResumeTriggers,
-    /// A canary that holds goes on with its next step.
+    /// Let a waiting canary take its next step.
     Proceed,
 }
 
-/// How a new version is cut by hand.
+/// Options of a new version that is cut by command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Latest {
-    /// Images stay as they are.
+    /// Deploy the images of the latest version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// A deployment on its way is cancelled first.
+    /// Cancel a running deployment first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub supersede: bool,
-    /// A paused config is resumed first.
+    /// Resume a paused config first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resume: bool,
-    /// Suspended triggers fire again.
+    /// Let suspended triggers fire again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resume_triggers: bool,
-    /// Only if something changed.
+    /// Do nothing if nothing has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub if_changed: bool,
-    /// The image of the first container.
+    /// The image of the main container.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image: String,
-    /// Triggers are suspended with it, so that the image stays.
+    /// Suspend the triggers with it, so that the image stays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
     /// The task of a sequence that it carries out.
@@ -226,30 +227,30 @@ pub struct Latest {
     pub task: Option<Box<Task>>,
 }
 
-/// How a config goes back.
+/// Options of a rollback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Back {
-    /// To which version; absent: the newest complete one below the latest.
+    /// The version to go back to. Absent: the newest complete one below the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<u64>,
-    /// Labels, triggers and strategy go back.
+    /// Restore labels, triggers and strategy.
     pub config: bool,
-    /// Template, replicas and selector go back.
+    /// Restore template, replicas and selector.
     pub application: bool,
-    /// Exactly these parts go back, as OpenShift's request names them; wins over the two above.
+    /// Restore exactly these parts, as OpenShift's request names them. It takes precedence over `config` and `application`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Parts>,
-    /// Also to a version that failed.
+    /// Allow a version that failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_failed: bool,
-    /// By the steps of the strategy, and not at once.
+    /// Take the steps of the strategy. Otherwise the rollback is immediate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_steps: bool,
-    /// Also if it changes nothing.
+    /// Roll back even if nothing changes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// What configs that are rolled back together have in common.
+    /// An id that configs share which are rolled back together.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
     /// The task of a sequence that it carries out.
@@ -257,31 +258,28 @@ pub struct Back {
     pub task: Option<Box<Task>>,
 }
 
-/// What goes back in a rollback.
+/// The parts of a definition that a rollback restores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Parts {
-    /// The template.
     pub template: bool,
     /// Replicas and selector.
     pub replication: bool,
-    /// The triggers.
     pub triggers: bool,
-    /// The strategy.
     pub strategy: bool,
     /// The labels. OpenShift's request cannot name them.
     pub labels: bool,
 }
 
 impl Parts {
-    /// Whether nothing goes back.
+    /// Whether nothing is restored.
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 }
 
 impl Back {
-    /// What goes back.
+    /// The parts that the rollback restores.
     pub fn parts(&self) -> Parts {
         let Self { config, application, .. } = *self;
         let both = Parts { template: application, replication: application, triggers: config, strategy: config, labels: config };
@@ -292,34 +290,34 @@ impl Back {
 /// An input to a config.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// Something it depends on may have changed: the definition, a tag, a report, the time.
+    /// Something that the config depends on may have changed: the definition, a tag, a report, the time.
     Evaluate,
-    /// The wake-up armed for this time.
+    /// The wake-up for this time.
     Wake(Timestamp),
-    /// An alarm went on (`true`) or off, at that time.
+    /// An alarm went on (`true`) or off at that time.
     Alarm(&'a str, bool, Timestamp),
-    /// A person or a tool asks.
+    /// A command of a person or a tool.
     Command(&'a Command, &'a Note),
-    /// The sequence does not wait any more for the task with this trigger.
+    /// The sequence no longer waits for the task with this trigger.
     Over(&'a str),
-    /// Somebody looked at the targets.
+    /// A check of what the targets serve.
     Saw(&'a Sight),
 }
 
-/// What a decision reads in addition to the state.
+/// The inputs of a decision besides the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
     /// The message at hand.
     pub cause: Cause,
-    /// The definition in force; none: the config was deleted.
+    /// The definition in force. `None`: the config was deleted.
     pub applied: Option<&'a Applied>,
-    /// What the tags that it watches point to.
+    /// What the watched tags point to.
     pub heads: &'a Heads,
-    /// The version to go back to, if the input or the state asks for one and it exists.
+    /// The version to go back to, if the input or the state names one and it exists.
     pub target: Option<&'a (Past, Snapshot)>,
-    /// Why that version is of no use although it is kept.
+    /// Why that version cannot be used, although it is kept.
     pub damaged: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! The life of a deployment: claims, deadlines, cancellation, reports, and what follows from its end.
+//! The course of a deployment: claims, deadlines, cancellation, reports, and what follows its end.
 
 use super::advance::Step;
 use super::announce;
@@ -12,7 +12,7 @@ use crate::note::Note;
 use crate::time::Timestamp;
 
 impl Step<'_> {
-    /// Looks at the deployment that runs: has it ended, or must it?
+    /// Checks the running deployment: has it ended, or must it end?
     pub fn live(&mut self) {
         let now = self.facts.now;
         let paused = self.next.paused.is_some();
@@ -63,7 +63,7 @@ impl Step<'_> {
         self.deadlines();
     }
 
-    /// Has Keelway's own deployer at work on what another one asked it for, and again if nothing is heard of it.
+    /// Orders Keelway's own deployer to do what another deployer asked for, and repeats the order if there is no sign of it.
     fn carry(&mut self) {
         let now = self.facts.now;
         let Some(d) = self.next.last.as_mut() else { return };
@@ -76,7 +76,7 @@ impl Step<'_> {
         self.wake_at(next);
     }
 
-    /// Whether the deployment waits until Keelway has taken back what it changed. It fails then, or when that takes too long.
+    /// Whether the deployment still waits for Keelway to revert its changes. It fails afterwards, or when that takes too long.
     fn takes_back(&mut self) -> bool {
         let part = self.next.last.as_ref().filter(|d| !d.status.is_final()).and_then(|d| d.part.as_ref());
         let Some((part, back)) = part.and_then(|part| Some((part, part.back.clone()?))) else { return false };
@@ -91,7 +91,7 @@ impl Step<'_> {
         true
     }
 
-    /// A deployer that is not heard of any more is gone. One that Keelway runs itself goes on where it was.
+    /// Ends the claim of a deployer that has not been heard of. Keelway's own deployer is ordered to continue.
     fn leases(&mut self) {
         let now = self.facts.now;
         let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
@@ -100,7 +100,7 @@ impl Step<'_> {
             let lease = claim.lease;
             return self.wake_at(lease);
         }
-        // That of a deployment that is cancelled takes back what it changed.
+        // The deployer of a cancelled deployment reverts its changes.
         if d.content.starts && claim.by == announce::SOURCE {
             claim.lease = now + TAKE_UP;
             self.orders.push(Order::Start { n: d.n, attempt: d.attempt, at: now });
@@ -134,7 +134,7 @@ impl Step<'_> {
         }
     }
 
-    /// Has what runs stop.
+    /// Asks the running deployment to stop.
     pub fn cancel(&mut self, reason: &str, message: &str) {
         let now = self.facts.now;
         let Some(d) = self.next.last.as_mut().filter(|d| !d.status.is_final()) else { return };
@@ -170,12 +170,12 @@ impl Step<'_> {
         self.past.push(Past { deployment: done, at: now });
     }
 
-    /// The deployment fails: at once, or after Keelway has taken back what it changed for the deployer.
+    /// Fails the deployment: at once, or after Keelway has reverted its changes.
     pub fn fail(&mut self, reason: &str, message: &str) {
         let now = self.facts.now;
         if let Some(part) = self.next.last.as_mut().and_then(|d| d.part.as_mut()).filter(|part| !part.has_failed()) {
             part.go_back(Cancel { reason: reason.to_owned(), message: message.to_owned(), at: now, due: now + STOP });
-            // What it waited for until now no longer matters: from here on, only Keelway's own deployer does.
+            // Earlier wake-ups do not matter any more: from here on, only Keelway's own deployer acts.
             self.forget_wakes();
             self.takes_back();
         } else {
@@ -204,12 +204,13 @@ impl Step<'_> {
         self.answer_task(&done, result, &format!("{message}{back}"));
         self.past.push(Past { deployment: done, at: now });
         if undo {
-            // The next evaluation reads what to go back to.
+            // The next evaluation reads the version to go back to.
             self.wake_at(now);
         }
     }
 
-    /// Whether Keelway rolls back what has just failed: it was at work, it is not a rollback itself, and nobody wanted it to stop.
+    /// Whether Keelway rolls back the deployment that has just failed: it had begun, is not a rollback itself, and was not stopped
+    /// by request.
     fn undoes(&self, reason: &str) -> bool {
         let Some(auto) = self.facts.applied.and_then(|applied| applied.definition.auto_rollback.as_ref()) else { return false };
         let Some(d) = &self.next.last else { return false };
@@ -222,14 +223,14 @@ impl Step<'_> {
         wanted && worked && d.rollback.is_none() && self.next.active.is_some()
     }
 
-    /// The version that takes the place of what has just failed; `None`: nothing goes back now.
+    /// The version that replaces the failed one. `None`: nothing is rolled back now.
     fn goes_back_to(&self) -> Option<String> {
         let next = &self.next;
         let waits = next.paused.is_some() || next.pending.is_some() || next.settling.is_some();
         next.active.as_ref().filter(|_| !waits).map(|active| next.version_name(active.n))
     }
 
-    /// Rolls back what failed, or what set off an alarm, unless something newer follows anyway.
+    /// Rolls back a version that failed or set off an alarm, unless a newer version follows anyway.
     pub fn undo(&mut self, applied: &Applied) {
         let Some(last) = self.next.last.as_ref().filter(|last| !last.undo.is_empty() && last.status.is_final()) else { return };
         let (of, reason) = (last.n, last.undo.clone());
@@ -239,7 +240,7 @@ impl Step<'_> {
         }
         if !newer {
             let Some(target) = self.facts.target else {
-                // It was asked for if the state said so before; then it is gone.
+                // An earlier decision has asked for this rollback; the request is used up now.
                 if self.undone_before() {
                     return self.forget_undo();
                 }
@@ -282,7 +283,7 @@ impl Step<'_> {
         }
         self.next.alarms.retain(|name, _| auto.alarms.contains(name));
         self.next.alarms.insert(name.to_owned(), (on, at));
-        // An alarm that went on before the attempt began tells nothing about it, whatever is known of the alarm.
+        // An alarm that went on before the attempt began says nothing about the attempt.
         let since = self.next.last.as_ref().map(|last| last.since);
         let concerns = since.is_none_or(|since| at + ALARM_SKEW >= since);
         if on && concerns && !known.is_some_and(|(was, _)| was) {
@@ -295,7 +296,7 @@ impl Step<'_> {
         let message = format!("alarm {name} went off");
         self.tell_config("deployment.alarm", Object::from_iter([("alarm".into(), name.into())]));
         if let Some(running) = self.next.in_flight() {
-            // A rollback is what helps against the alarm.
+            // A rollback is the remedy against the alarm, so it continues.
             if running.rollback.is_none() {
                 self.cancel("Alarm", &message);
             }
@@ -313,7 +314,7 @@ impl Step<'_> {
         }
     }
 
-    /// The sequence does not wait for a task any more: what carries it out stops, or does not begin.
+    /// The sequence no longer waits for a task: the deployment that carries it out stops, or does not begin.
     pub fn give_up_task(&mut self, triggered: &str) {
         let carries = |d: &Deployment| d.task.as_ref().is_some_and(|task| task.triggered == triggered);
         let why = "its sequence does not wait for it any more";

@@ -1,4 +1,4 @@
-//! The deployments engine's decisions: (state, input, facts) → next state and what it owes.
+//! The decisions of the deployments engine: (state, input, facts) → next state and effects.
 //!
 //! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config against
 //! what is known now (`advance`). What a deployer says is the one exception: [`answer`] decides it without effects, so that whoever

@@ -1,49 +1,50 @@
-//! The strategy on behalf of another deployer. `customParams` beside `Recreate`, `Rolling` or `Canary` name a deployer of one's own for
-//! that strategy. It holds the claim, and may ask Keelway for a part of the way: until the new version gets a share of the requests, or to
-//! the strategy's end. Keelway's own deployer takes its steps then as it does otherwise, with a claim of its own inside the other one's.
+//! Strategies that Keelway carries out for another deployer. `customParams` beside `Recreate`, `Rolling` or `Canary` name a
+//! deployer of the user's for that strategy. That deployer holds the claim, and may order Keelway to carry the strategy out up to a
+//! share of the requests, or to its end. Keelway's own deployer then takes its usual steps, with a claim of its own inside the
+//! other one.
 //!
-//! What Keelway has changed, it takes back if the deployment fails afterwards, for whatever reason. Only then has the deployment failed.
+//! If the deployment fails afterwards, for whatever reason, Keelway reverts its changes first; only then has the deployment failed.
 
 use super::deployment::{Cancel, Claim, MAX_CHECKPOINT, Report};
 use super::facts::{Refused, TAKE_UP};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// All requests; as far as a strategy goes.
+/// 100 percent of the requests: the end of every strategy.
 pub const WHOLE: u8 = 100;
 
-/// What Keelway carries out of a strategy for the deployer that holds the claim.
+/// The part of a strategy that Keelway carries out for the deployer that holds the claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// It goes so far: the share of the requests that the new version gets, in percent. [`WHOLE`]: to the strategy's end.
+    /// The share of the requests that the new version is to get, in percent. [`WHOLE`]: to the end of the strategy.
     #[serde(rename = "u")]
     pub until: u8,
-    /// When Keelway's own deployer was last told to go on; `None`: it was not told yet.
+    /// When Keelway's own deployer was last ordered to continue. `None`: not yet.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub ordered: Option<Timestamp>,
     /// The claim of Keelway's own deployer.
     #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
-    /// Where it is.
+    /// The checkpoint of Keelway's own deployer.
     #[serde(rename = "c", default, skip_serializing_if = "String::is_empty")]
     pub checkpoint: String,
-    /// How far it is, for people.
+    /// The progress, in words for people.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// How it ended. Unless it failed, more may be asked for.
+    /// The result. After a success, the deployer may ask for more.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-    /// The deployment is to fail, and this is why: what was changed is taken back first.
+    /// Why the deployment is to fail. Keelway's changes are reverted first.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub back: Option<Cancel>,
 }
 
 impl Part {
-    /// Asks for a part of the way, or for more of it.
+    /// Asks for a share of the requests.
     pub(super) fn ask(known: &mut Option<Self>, until: u8) {
         let until = until.min(WHOLE);
         match known {
-            // What was asked for before, or less, is on its way or done; after a failure, nothing more follows.
+            // The same share or a smaller one was asked for before; after a failure, nothing more follows.
             Some(part) if part.has_failed() || until <= part.until => {}
             Some(part) => {
                 part.until = until;
@@ -56,33 +57,34 @@ impl Part {
         }
     }
 
-    /// Keelway's own deployer is told anew. Steps that it took before count no more: what they say was about something else.
+    /// Starts a new round of Keelway's own deployer. Reports of earlier steps do not count any more.
     fn open(&mut self) {
         (self.ordered, self.claim, self.report) = (None, None, None);
     }
 
-    /// The deployment is to fail: what was changed is taken back first.
+    /// Makes the deployment fail, after Keelway's changes are reverted.
     pub(super) fn go_back(&mut self, why: Cancel) {
         self.open();
         self.back = Some(why);
     }
 
-    /// Whether Keelway is at it.
+    /// Whether Keelway's own deployer has something to do.
     pub fn is_open(&self) -> bool {
         self.report.is_none()
     }
 
-    /// Whether it ended without success. Then everything is back where it was, as far as that was possible.
+    /// Whether the part ended without success. The changes are reverted then, as far as possible.
     pub fn has_failed(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.exit != Some(0))
     }
 
-    /// Whether an evaluation has something to do for it.
+    /// Whether an evaluation has something to do for this part.
     pub(super) fn is_untold(&self) -> bool {
         if self.is_open() { self.ordered.is_none() } else { self.back.is_some() }
     }
 
-    /// Keelway's own deployer takes its next step: the same claim again has a new token, so that earlier steps count no more.
+    /// Keelway's own deployer takes its next step. The same claim gets a new token each time, so reports of earlier steps do not
+    /// count any more.
     pub(super) fn take(&mut self, claim: Claim) -> Result<(), Refused> {
         if !self.is_open() {
             return Err(Refused::Conflict("nothing more of the strategy is asked for".into()));
@@ -94,7 +96,7 @@ impl Part {
         Ok(())
     }
 
-    /// Keelway's own deployer says where it is.
+    /// Stores the checkpoint of Keelway's own deployer.
     pub(super) fn keep(&mut self, checkpoint: &str, message: &str) {
         if !checkpoint.is_empty() && checkpoint.len() <= MAX_CHECKPOINT {
             checkpoint.clone_into(&mut self.checkpoint);
@@ -104,7 +106,7 @@ impl Part {
         }
     }
 
-    /// When Keelway's own deployer must be told again, if nothing is heard of it.
+    /// When Keelway's own deployer must be ordered again, unless it is heard of before.
     pub(super) fn overdue_at(&self) -> Timestamp {
         let ordered = self.ordered.map(|at| at + TAKE_UP);
         let lease = self.claim.as_ref().map(|claim| claim.lease).filter(|_| ordered.is_some());

@@ -28,9 +28,9 @@ pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec
     stages
 }
 
-/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or `maxUnavailable`,
-/// the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an alias. `Canary` says its
-/// weights itself.
+/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or
+/// `maxUnavailable`, the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an
+/// alias. `Canary` says its weights itself.
 pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     let mut weights = match strategy.kind {
         _ if at_once => vec![],

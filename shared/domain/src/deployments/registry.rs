@@ -1,4 +1,4 @@
-//! Where images come from: artifact sources, and what their tags point to.
+//! Artifact sources: where images come from, and what their tags point to.
 
 use super::definition::ImageTag;
 use crate::border::{Home, Pattern, Resource, ResourceKind};
@@ -7,24 +7,24 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A source of images: binds `<namespace>/<name>` to whoever tells about it.
+/// An artifact source: binds `<namespace>/<name>` to an origin of images.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArtifactSource {
-    /// Who tells.
+    /// The origin that reports images.
     pub from: Origin,
-    /// Tags that follow the newest image of any tag that matches a pattern, by name: `*` stands for any text, `?` for a character.
+    /// Tags that follow the newest image of any tag that matches a pattern, by name. `*` matches any text, `?` one character.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// What a request may say that its tags point to: patterns of `<registry>/<repository>`, and of `s3://<bucket>/<key>`. Of a webhook only.
+    /// For webhooks: which images a request may report, as patterns of `<registry>/<repository>` and `s3://<bucket>/<key>`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
-    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    /// Whether an administrator of the installation applied it ([`crate::border::Vouched`]). No manifest can set this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
 }
 
-/// Who tells about a source.
+/// The origin that reports the images of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
@@ -37,22 +37,22 @@ pub enum Origin {
     },
 }
 
-/// A repository of ECR.
+/// An ECR repository.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repository {
-    /// Its account; absent: the installation's.
+    /// The account. Absent: the installation's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Its region; absent: the installation's.
+    /// The region. Absent: the installation's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Its name.
     pub name: String,
 }
 
 impl Repository {
-    /// Its images, as a template names them, without tag and digest.
+    /// The images of the repository as templates name them, without tag and digest.
     pub fn images(&self, home: &Home) -> String {
         let (account, region) = (self.account.as_deref().unwrap_or(&home.account), self.region.as_deref().unwrap_or(&home.region));
         format!("{account}.dkr.ecr.{region}.amazonaws.com/{}", self.name)
@@ -60,7 +60,7 @@ impl Repository {
 }
 
 impl ArtifactSource {
-    /// What a request may say that its tags point to, as patterns. Empty: the source does not say.
+    /// The patterns of the images that may be reported for this source. Empty: the source does not limit them.
     pub fn takes(&self, home: &Home) -> Vec<String> {
         match &self.from {
             Origin::Ecr(repository) => vec![repository.images(home)],
@@ -68,7 +68,7 @@ impl ArtifactSource {
         }
     }
 
-    /// The repository that feeds it, if it is one of ECR.
+    /// The ECR repository of the source, if it has one.
     pub fn repository(&self) -> Option<&Repository> {
         match &self.from {
             Origin::Ecr(repository) => Some(repository),
@@ -76,7 +76,7 @@ impl ArtifactSource {
         }
     }
 
-    /// The tags that a push of `tag` moves: itself, and those whose pattern it matches.
+    /// The tags that a push of `tag` moves: the tag itself, and those whose pattern it matches.
     pub fn moved_by(&self, tag: &str) -> Vec<String> {
         let followed =
             self.tags.iter().filter(|(name, pattern)| *name != tag && matches(pattern, tag)).map(|(name, _)| name.clone());
@@ -84,7 +84,7 @@ impl ArtifactSource {
     }
 }
 
-/// Whether one of these patterns names an image's repository, or a package of code.
+/// Whether one of these patterns matches the repository of an image, or a package of code.
 pub fn is_among(patterns: &[String], image: &Resource) -> bool {
     let name = match image.kind {
         ResourceKind::Packages => format!("s3://{}", image.name),
@@ -93,50 +93,50 @@ pub fn is_among(patterns: &[String], image: &Resource) -> bool {
     patterns.iter().any(|pattern| Pattern::named(pattern).names(&name))
 }
 
-/// What a tag points to.
+/// The image that a tag points to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The image by its digest, as a template names it: `registry/repository@sha256:…`.
     #[serde(rename = "i")]
     pub image: String,
-    /// When it was pushed. A push that is older changes nothing.
+    /// When it was pushed. An older push changes nothing.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// Who pushed it, as the API knows them; empty: that is not known.
+    /// The verified identity of who pushed it. Empty: it is not known.
     #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub by: String,
 }
 
 impl Head {
-    /// As it is kept in the place of an earlier one: who tells of the same image again has not pushed it.
+    /// The head that replaces an earlier one. A report of the same image keeps the identity of the first report.
     pub fn after(&self, earlier: Option<&Self>) -> Self {
         let same = earlier.filter(|earlier| earlier.image == self.image);
         Self { by: same.map_or_else(|| self.by.clone(), |earlier| earlier.by.clone()), ..self.clone() }
     }
 }
 
-/// More tags of an image than these are not remembered: the oldest are forgotten first.
+/// The most tags of an image that are remembered. The oldest are forgotten first.
 const MAX_TAGS: usize = 100;
 
-/// What was told of an image at its source. The newest counts, in whatever order it is told and however often; of one time, the
-/// push does.
+/// The reported pushes and deletions of an image. The newest report counts, in whatever order and however often reports arrive; of
+/// two reports with the same time, the push counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
-    /// When the image was deleted last, with all its tags.
+    /// When the image was last deleted, with all its tags.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     deleted: Option<Timestamp>,
-    /// By tag: when it was last pushed (`true`) or deleted. The empty tag stands for a push that names none.
+    /// By tag: when it was last pushed (`true`) or deleted (`false`). The empty tag stands for pushes without a tag.
     #[serde(rename = "t", default, skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<String, (Timestamp, bool)>,
 }
 
 impl Presence {
-    /// It was pushed.
+    /// Records a push.
     pub fn pushed(&mut self, tag: &str, at: Timestamp) {
         self.keep(tag, (at, true));
     }
 
-    /// It was deleted: one of its tags, or all of it.
+    /// Records a deletion of one tag, or of the whole image.
     pub fn deleted(&mut self, tag: Option<&str>, at: Timestamp) {
         match tag {
             Some(tag) => self.keep(tag, (at, false)),
@@ -159,7 +159,7 @@ impl Presence {
         tags.chain(self.deleted).max()
     }
 
-    /// The tags that it still has, as far as was told of it alone, and since when: none if nothing of it was deleted.
+    /// The tags that the image still has according to its own reports, and since when. Nothing, if no deletion was reported.
     pub fn remains(&self) -> impl Iterator<Item = (&str, Timestamp)> {
         let last = self.last();
         let stays = move |tag: &str, at: Timestamp| {
@@ -171,13 +171,13 @@ impl Presence {
         there.filter(move |(tag, at)| stays(tag, *at))
     }
 
-    /// Whether it is gone. `moved`: whether a tag was put on another image at that time or later.
+    /// Whether the image is gone. `moved`: whether a tag was given to another image at that time or later.
     pub fn is_gone(&self, moved: impl Fn(&str, Timestamp) -> bool) -> bool {
         self.last().is_some() && self.remains().all(|(tag, at)| moved(tag, at))
     }
 }
 
-/// What is known about the tags that a config watches.
+/// The images that the tags watched by a config point to.
 pub type Heads = BTreeMap<ImageTag, Head>;
 
 #[cfg(test)]
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(hook(&[]).takes(&home), Vec::<String>::new());
     }
 
-    /// Every order of what is told, each of it twice in turn, and whether the image is gone then.
+    /// Applies all reports in every order, each of them twice; returns whether the image is gone then.
     fn told_in_any_order(told: &[(&str, Option<&str>, i64)]) -> bool {
         fn orders<T: Clone>(of: &[T]) -> Vec<Vec<T>> {
             if of.is_empty() {

@@ -1,4 +1,4 @@
-//! Which images a config deploys: what the manifest says, or what the tags of its triggers point to.
+//! Resolves the images of a config: those in the manifest, or those that the tags of its triggers point to.
 
 use super::definition::{Definition, ImageChange, ImageTag};
 use super::deployment::{Content, Why};
@@ -10,22 +10,22 @@ use super::template::{self, with_images};
 /// Which images a version gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Images {
-    /// Those of a version that nobody asked for: automatic triggers follow their tags, suspended or not; the others stay.
+    /// For a version without a command: automatic triggers follow their tags, even if they are suspended; other images stay.
     Unattended,
-    /// The newest, whether a trigger is automatic or not.
+    /// The newest image of every trigger, automatic or not.
     Newest,
-    /// Those of the latest version.
+    /// The images of the latest version.
     Same,
 }
 
-/// A definition with its images.
+/// A definition with resolved images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The definition; its template names the images.
+    /// The definition. Its template names the images.
     pub definition: Definition,
-    /// What decides about the next version.
+    /// The content, by which the next version is compared.
     pub content: Content,
-    /// Tags that point to nothing yet.
+    /// Tags that do not point to an image yet.
     pub unresolved: Vec<ImageTag>,
     /// Containers without an image.
     pub blank: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Resolved {
 pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images) -> Resolved {
     let stated = template::images(&definition.template);
     let mut images = stated.clone();
-    // An image that somebody named stays, until the manifest says something else.
+    // An image from a command stays until the manifest names another one.
     for (name, image) in &mut images {
         if let Some(pin) = x.pins.get(name).filter(|pin| pin.was == *image) {
             image.clone_from(&pin.image);
@@ -65,18 +65,18 @@ pub fn resolve(x: &Config, definition: &Definition, heads: &Heads, which: Images
     Resolved { definition, content, unresolved, blank }
 }
 
-/// A config with its newest images, and the version it would become.
+/// A config with its newest images, and the version that it would become.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Generated {
     /// The definition, and what is missing.
     pub resolved: Resolved,
-    /// The latest version, or one more if this is not what it deploys.
+    /// The number of the latest version, or one more if the latest version deploys something else.
     pub latest: u64,
-    /// Why, if it is one more.
+    /// The causes of the new version, if there is one.
     pub causes: Vec<Why>,
 }
 
-/// Generates the next version of a config, with the newest images of all its triggers. Nothing is changed.
+/// Generates the next version of a config with the newest images of all its triggers. It changes nothing.
 pub fn generate(x: &Config, applied: &Applied, heads: &Heads) -> Generated {
     let resolved = resolve(x, &applied.definition, heads, Images::Newest);
     let same = x.last.as_ref().is_some_and(|last| last.content.template == resolved.content.template);
@@ -90,7 +90,7 @@ pub fn generate(x: &Config, applied: &Applied, heads: &Heads) -> Generated {
     Generated { resolved, latest: x.latest + 1, causes }
 }
 
-/// The hash of what triggers deploy as soon as nothing runs any more; `None`: they deploy nothing new.
+/// The hash of the change that triggers will deploy as soon as nothing runs. `None`: there is no such change.
 pub fn change_that_waits(x: &Config, applied: &Applied, heads: &Heads) -> Option<u64> {
     let definition = &applied.definition;
     let resolved = resolve(x, definition, heads, Images::Unattended);
@@ -100,13 +100,13 @@ pub fn change_that_waits(x: &Config, applied: &Applied, heads: &Heads) -> Option
     (fires && x.dismissed.as_ref().is_none_or(|dismissed| dismissed.template != template)).then_some(template)
 }
 
-/// The version that whoever wrote the definition asks for, unless that was cancelled.
+/// The version that the definition itself asks for, unless that request was cancelled.
 pub fn request_that_waits<'a>(x: &Config, applied: &'a Applied) -> Option<&'a Request> {
     let cancelled = x.dismissed.as_ref().is_some_and(|dismissed| dismissed.definition >= applied.version);
     applied.request.as_ref().filter(|request| request.version == x.latest + 1 && !cancelled)
 }
 
-/// The image of a container that a trigger owns. `None`: its tag points to nothing, and nothing else says which image it is.
+/// The image of a container that a trigger controls. `None`: its tag points to nothing, and no other image is known.
 fn image(x: &Config, change: &ImageChange, container: (&str, &str), heads: &Heads, which: Images) -> Option<String> {
     let (name, says) = container;
     let head = heads.get(&change.from).map(|head| head.image.clone());
@@ -115,14 +115,14 @@ fn image(x: &Config, change: &ImageChange, container: (&str, &str), heads: &Head
     match which {
         Images::Same => pin.or(stated).or(head),
         Images::Newest => head.or(pin),
-        // The first version waits for every tag; `automatic` governs later changes.
+        // The first version waits for every tag; `automatic` applies to later changes.
         Images::Unattended if x.latest == 0 => head,
         Images::Unattended if change.automatic => head.or(pin),
         Images::Unattended => pin.or(stated),
     }
 }
 
-/// What would cause a new version, if this were deployed: nothing, if it is what the latest version deploys.
+/// The causes of a new version with this content. Empty: the latest version has the same content.
 pub(super) fn causes(x: &Config, resolved: &Resolved, by: &str, heads: &Heads) -> Vec<Why> {
     let definition = &resolved.definition;
     let Some(last) = &x.last else {
@@ -137,7 +137,7 @@ pub(super) fn causes(x: &Config, resolved: &Resolved, by: &str, heads: &Heads) -
     };
     let images: Vec<Why> =
         definition.image_changes().filter(moved).filter_map(|change| image_cause(change, resolved, heads)).collect();
-    // Without what triggers say about images: is it still another template?
+    // Whether the templates differ apart from the images that triggers set.
     let same = with_images(&definition.template, old);
     let owned = |name: &str| definition.image_changes().any(|change| change.containers.iter().any(|container| container == name));
     let by_hand = new.iter().any(|(name, image)| old.get(name).is_some_and(|old| old != image) && !owned(name));
@@ -146,7 +146,7 @@ pub(super) fn causes(x: &Config, resolved: &Resolved, by: &str, heads: &Heads) -
     images.into_iter().chain(config).collect()
 }
 
-/// Why the first version is cut.
+/// The causes of the first version.
 fn first(definition: &Definition, resolved: &Resolved, by: &str, heads: &Heads) -> Vec<Why> {
     let images: Vec<Why> = definition.image_changes().filter_map(|change| image_cause(change, resolved, heads)).collect();
     if images.is_empty() && definition.on_config_change() { vec![Why::ConfigChange { by: by.to_owned() }] } else { images }
@@ -159,7 +159,7 @@ fn image_cause(change: &ImageChange, resolved: &Resolved, heads: &Heads) -> Opti
     Some(Why::ImageChange { from: change.from.clone(), image, at, by })
 }
 
-/// The causes in a few words, as the history shows them.
+/// The causes in a few words, for the history.
 pub fn message(causes: &[Why]) -> String {
     let has = |wanted: fn(&Why) -> bool| causes.iter().any(wanted);
     let auto = causes.iter().find_map(|why| match why {

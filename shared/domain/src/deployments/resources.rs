@@ -1,11 +1,11 @@
-//! What of the installation's a definition names, and what it may say of a task or a build.
+//! Which resources of the installation a definition names, and which parameters of a task or a build it may set.
 
 use super::definition::{Action, Definition, Hook, LAMBDA_ALIAS, Starter, Target, WAIT_FOR};
 use super::template::digest;
 use crate::border::{Resource, ResourceKind, Unreadable};
 use serde_json::{Map, Value};
 
-/// The parameters of `RunTask` that a manifest may give, and `waitFor`, which is Keelway's own.
+/// The parameters of `RunTask` that a manifest may set, and `waitFor`, which is Keelway's own.
 const TASK: [&str; 10] = [
     "cluster",
     "taskDefinition",
@@ -18,16 +18,16 @@ const TASK: [&str; 10] = [
     "placementStrategy",
     "overrides",
 ];
-/// What it may override of a task: not its roles.
+/// The overrides of a task that a manifest may set. Roles are not among them.
 const TASK_OVERRIDES: [&str; 4] = ["containerOverrides", "cpu", "memory", "ephemeralStorage"];
-/// What it may override of a container: not its command.
+/// The overrides of a container that a manifest may set. The command is not among them.
 const CONTAINER: [&str; 5] = ["name", "environment", "cpu", "memory", "memoryReservation"];
-/// The parameters of `StartBuild` that a manifest may give: neither what is built, nor how, nor as whom.
+/// The parameters of `StartBuild` that a manifest may set. Source, build specification and role are not among them.
 const BUILD: [&str; 4] =
     ["projectName", "environmentVariablesOverride", "timeoutInMinutesOverride", "queuedTimeoutInMinutesOverride"];
 
 impl Target {
-    /// The function whose alias it is, if it is one.
+    /// The function of the alias, if the target is one.
     pub fn function(&self) -> Option<Result<Resource, Unreadable>> {
         let (function, _) = self.id.rsplit_once(':').filter(|_| self.kind == LAMBDA_ALIAS)?;
         let resource = Resource::of_aws(ResourceKind::Functions, function);
@@ -39,12 +39,12 @@ impl Starter {
     /// The task definition with its cluster, or the project of the build.
     ///
     /// # Errors
-    /// A name in no form that is known.
+    /// The name has no known form.
     pub fn resource(&self) -> Result<Resource, Unreadable> {
         let text = |parameters: &Map<String, Value>, name: &str| parameters.get(name).and_then(Value::as_str).map(str::to_owned);
         match self {
             Starter::Ecs(parameters) => {
-                // What is no text reads as nothing, which is no name either.
+                // A value that is not a string reads as empty, which is not a valid name either.
                 let cluster = parameters.contains_key("cluster").then(|| text(parameters, "cluster").unwrap_or_default());
                 Resource::task(cluster.as_deref(), &text(parameters, "taskDefinition").unwrap_or_default())
             }
@@ -74,7 +74,7 @@ impl Starter {
     /// rights.
     ///
     /// # Errors
-    /// Which parameter it may not give.
+    /// The parameter that it may not set.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Starter::CodeBuild(parameters) => {
@@ -111,7 +111,8 @@ fn only(given: &Map<String, Value>, known: &[&str], place: &str) -> Result<(), S
 }
 
 impl Definition {
-    /// What of the installation's Keelway uses to carry it out, with the field that names it. An image that a tag brings is not known yet.
+    /// The resources of the installation that Keelway uses to carry the definition out, with the field that names each. Images that
+    /// tags bring are not known at this point.
     pub fn resources(&self) -> Vec<(String, Result<Resource, Unreadable>)> {
         let mut found = vec![];
         if let Some(starter) = &self.deployer {
@@ -134,7 +135,7 @@ impl Definition {
     }
 }
 
-/// The repository or the package that an image names by its digest.
+/// The repository or package of an image that is named by its digest.
 pub fn code(image: &str) -> Option<Resource> {
     let (name, _) = image.split_once('@').filter(|_| digest(image).starts_with("sha256:"))?;
     Some(match name.strip_prefix("s3://") {

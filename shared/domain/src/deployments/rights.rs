@@ -1,5 +1,5 @@
-//! What a deployment may use of the installation, asked before the first request of each stage: a right may have ended since the config was
-//! applied. Functions, code, tasks and builds are reached by a [`Permitted`] only.
+//! What a deployment may use of the installation, asked before the first request of each stage: a right may have ended since the
+//! config was applied. Functions, code, tasks and builds are reached by a [`Permitted`] only.
 
 use super::checkpoint::Stage;
 use super::definition::{Action, Definition, Hook};

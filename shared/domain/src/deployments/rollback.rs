@@ -1,4 +1,4 @@
-//! How a config goes back to an earlier version: always by a new version.
+//! Rollbacks: a config goes back to an earlier version by a new version.
 
 use super::advance::Step;
 use super::definition::{Concurrency, Definition};
@@ -9,10 +9,10 @@ use crate::border::Vouched;
 use crate::event::Object;
 use crate::note::Note;
 
-/// The definition that a rollback deploys: of the target what the rollback takes back, of the present one everything else.
+/// The definition that a rollback deploys: the restored parts from the target, everything else from the present definition.
 ///
-/// `application` takes template, replicas and selector back, `config` labels, triggers and strategy. Everything else never goes back. An
-/// administrator of the installation vouches for it if one did for the target, and also for the present one or for everything in it.
+/// `application` restores template, replicas and selector; `config` restores labels, triggers and strategy. Nothing else is ever
+/// restored. The result is vouched for if the target is, and if the present definition is too or the result equals the target.
 pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Definition {
     let mut candidate = present.clone();
     let parts = back.parts();
@@ -32,7 +32,7 @@ pub fn candidate(present: &Definition, target: &Definition, back: &Back) -> Defi
     if parts.strategy {
         candidate.strategy = target.strategy.clone();
     }
-    // What does not go back may be the work of somebody for whom nobody vouches, and so may what does.
+    // The parts that stay may come from a definition that nobody vouches for, which affects the whole.
     candidate.vouched = target.vouched && (present.vouched || candidate.says(target));
     candidate
 }
@@ -42,7 +42,7 @@ fn conflict(message: String) -> Result<(), Refused> {
 }
 
 impl Step<'_> {
-    /// Rolls back, because somebody asks for it.
+    /// Rolls back by command.
     pub fn roll_back(&mut self, applied: &Applied, back: &Back, note: &Note) -> Result<(), Refused> {
         let (name, latest) = (self.next.name.clone(), self.next.latest);
         if self.next.paused.is_some() {
@@ -90,7 +90,7 @@ impl Step<'_> {
                 "a rollback to {name}-{release} changes nothing: #{latest} deploys the same, and is complete; ask for it with `again`"
             ));
         }
-        // A rollback never waits behind what it replaces.
+        // A rollback does not wait for the version that it replaces.
         if self.next.in_flight().is_some() && (back.task.is_none() || applied.definition.concurrency == Concurrency::Supersede) {
             self.supersede();
         }
@@ -98,7 +98,7 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Whether the latest version is complete, and a rollback would deploy the same and leave the definition as it is.
+    /// Whether the latest version is complete, and the rollback would change neither what is deployed nor the definition.
     fn changes_nothing(&self, applied: &Applied, back: &Back) -> bool {
         let Some((_, snapshot)) = self.facts.target else { return false };
         let Some(last) = self.next.last.as_ref().filter(|last| last.status == Status::Complete) else { return false };
@@ -107,13 +107,13 @@ impl Step<'_> {
         candidate == present.definition && present.content.template == last.content.template
     }
 
-    /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the version that failed, and why.
+    /// Changes the definition, suspends the triggers, and cuts the version. `automatic`: the failed version, and why it failed.
     pub fn go_back(&mut self, applied: &Applied, back: &Back, note: &Note, automatic: Option<(u64, String)>) {
         let Some((past, snapshot)) = self.facts.target else { return };
-        // How the present version ended comes first.
+        // The end of the present version is published first.
         self.tell();
         let release = past.deployment.n;
-        // What is deployed now, not what its tags point to by now.
+        // What is deployed now, whatever its tags point to by now.
         let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same).definition;
         let definition = candidate(&present, &snapshot.definition, back);
         let why = match &automatic {
@@ -129,7 +129,7 @@ impl Step<'_> {
         deployment.rollback =
             Some(Rollback { release, automatic: automatic.is_some(), group: back.group.clone(), by_steps: back.by_steps });
         deployment.task = back.task.as_deref().cloned();
-        // What it takes back is no news: only a change that comes later is told as suppressed.
+        // The reverted change is not new: only later changes are reported as suppressed.
         let back = resolve(&self.next, &definition, self.facts.heads, Images::Unattended).content.template;
         if let Some(suspended) = &mut self.next.suspended {
             suspended.suppressed = back;

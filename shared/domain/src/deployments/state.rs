@@ -1,5 +1,5 @@
-//! The state of a deployment config: its numbers, its latest deployment, and what keeps it from cutting another one. Snapshots and
-//! deployments that have ended are items of their own, and never change.
+//! The state of a deployment config: the numbers of its versions, its latest deployment, and what prevents the next one. Snapshots
+//! and deployments that have ended are separate items, and never change.
 
 use super::deployment::{Deployment, Why};
 use super::drift::Watch;
@@ -31,33 +31,34 @@ pub struct Config {
     pub oldest: u64,
     /// The latest version's deployment.
     pub last: Option<Deployment>,
-    /// The version that follows as soon as the last deployment has ended. A trigger's is not here: it is found again.
+    /// The version that starts when the last deployment has ended. A trigger's version is not stored: the next evaluation finds it
+    /// again.
     pub pending: Option<Deployment>,
     /// The newest complete version.
     pub active: Option<Version>,
     /// The newest complete version below it that deploys something else.
     pub previous: Option<Version>,
-    /// Nothing new is deployed until it is resumed.
+    /// Who paused the config, and why. Nothing new is deployed until it is resumed.
     pub paused: Option<Note>,
-    /// What the manifest said about pausing when it was last evaluated.
+    /// `spec.paused` of the manifest at the last evaluation.
     pub spec_paused: bool,
-    /// Triggers do not fire until they are resumed.
+    /// Why the triggers do not fire.
     pub suspended: Option<Suspension>,
-    /// Images that were resolved for a manual deployment, by container; they count while the manifest says what it said then.
+    /// Images from commands, by container. They apply while the manifest names the same image as then.
     pub pins: BTreeMap<String, Pin>,
-    /// What is known of drift.
+    /// The state of the drift.
     pub watch: Watch,
     /// A change that is about to become a version.
     pub settling: Option<Settling>,
     /// The change that was cancelled before it became a version.
     pub dismissed: Option<Dismissed>,
-    /// What was last told of the definition's alarms: since when each is on, or off. What is older changes nothing.
+    /// The last reported state of each alarm in the definition, and since when. Older reports change nothing.
     pub alarms: BTreeMap<String, (bool, Timestamp)>,
     /// The ids of the last commands that were obeyed, oldest first. A copy of one of them does nothing.
     pub obeyed: Vec<u64>,
     /// What the last evaluation found, for people; empty: nothing is left to do.
     pub condition: Condition,
-    /// It was deleted: what runs is cancelled, then it ends.
+    /// Whether it was deleted: running deployments are cancelled, then the config ends.
     pub deleted: bool,
     /// The one pending wake-up.
     pub wake: Option<Timestamp>,
@@ -68,7 +69,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A config that has deployed nothing.
+    /// A config without versions.
     pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -108,12 +109,12 @@ impl Config {
         self.last.as_ref().filter(|last| !last.status.is_final())
     }
 
-    /// Whether this command was obeyed before. One without an identity never was.
+    /// Whether this command was obeyed before. A command without an id never was.
     pub fn has_obeyed(&self, note: &Note) -> bool {
         note.id != 0 && self.obeyed.contains(&note.id)
     }
 
-    /// Whether it is deleted, and nothing runs any more.
+    /// Whether the config is deleted and nothing runs any more.
     pub fn over(&self) -> bool {
         self.deleted && self.in_flight().is_none()
     }
@@ -124,22 +125,22 @@ impl Config {
     }
 }
 
-/// A version that is complete.
+/// A complete version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its number.
+    /// The number of the version.
     #[serde(rename = "n")]
     pub n: u64,
-    /// Its snapshot.
+    /// The hash of the snapshot.
     #[serde(rename = "h")]
     pub snapshot: u64,
     /// When it was complete.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// The hash of its template with its images; 0: it was complete before that was kept.
+    /// The hash of the template with its images. 0: the version was complete before hashes were stored.
     #[serde(rename = "c", default, skip_serializing_if = "is_zero")]
     pub content: u64,
-    /// Its images by container; empty: it was complete before they were kept.
+    /// The images by container. Empty: the version was complete before images were stored.
     #[serde(rename = "i", default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
@@ -148,13 +149,13 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// An image that was resolved by hand.
+/// An image that a command has resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// What the manifest said then.
+    /// The image that the manifest named then.
     #[serde(rename = "w", default)]
     pub was: String,
-    /// The image.
+    /// The image that the command has named.
     #[serde(rename = "i")]
     pub image: String,
 }
@@ -165,36 +166,36 @@ pub struct Settling {
     /// The hash of what would be deployed.
     #[serde(rename = "h")]
     pub template: u64,
-    /// When anything changed first.
+    /// When the first change happened.
     #[serde(rename = "s")]
     pub since: Timestamp,
     /// When it becomes a version, if nothing else changes.
     #[serde(rename = "d")]
     pub due: Timestamp,
-    /// What changed; a version tells all of it.
+    /// The causes of the version.
     #[serde(rename = "c", default)]
     pub causes: Vec<Why>,
 }
 
-/// A change that somebody cancelled before it became a version: no trigger deploys it, until something else changes or somebody
-/// asks for a version.
+/// A change that was cancelled before it became a version. No trigger deploys it until something else changes or somebody asks for
+/// a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dismissed {
     /// The hash of what would be deployed.
     #[serde(rename = "h", default)]
     pub template: u64,
-    /// The version of the definition then: what it asks for is cancelled, too.
+    /// The version of the definition then. The version that it asked for is cancelled, too.
     #[serde(rename = "v", default)]
     pub definition: i64,
 }
 
-/// Why triggers do not fire.
+/// Why the triggers do not fire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
-    /// Who, when, and why.
+    /// Who suspended the triggers, when and why.
     #[serde(rename = "n")]
     pub note: Note,
-    /// The version that a rollback made; 0: a person suspended them.
+    /// The version of the rollback that suspended them. 0: a person did.
     #[serde(rename = "v", default)]
     pub version: u64,
     /// The hash of the last change that did not become a version.

@@ -15,8 +15,8 @@ fn all(template: &Value) -> impl Iterator<Item = &Value> {
     PLACES.iter().filter_map(|place| template.pointer(place)).filter_map(Value::as_array).flatten()
 }
 
-/// The environment variables of all containers: a pod template calls them `env`, a task definition `environment`. A value that comes from
-/// elsewhere is told by where it comes from.
+/// The environment variables of all containers: `env` in a pod template, `environment` in a task definition. A variable whose value
+/// comes from elsewhere is shown with its origin.
 pub fn environment(template: &Value) -> impl Iterator<Item = (String, String)> {
     let lists = all(template).filter_map(|container| container.get("env").or(container.get("environment"))?.as_array());
     lists.flatten().filter_map(|variable| {
@@ -37,7 +37,7 @@ pub fn containers(template: &Value) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The images of all containers that have a name; a blank one is empty.
+/// The images of all named containers. Empty for a container without one.
 pub fn images(template: &Value) -> Images {
     containers(template).map(|(name, image)| (name.to_owned(), image.trim().to_owned())).collect()
 }
@@ -57,7 +57,7 @@ pub fn with_images(template: &Value, images: &Images) -> Value {
     template
 }
 
-/// The hash of a document; the order of its members does not matter.
+/// The hash of a document, independent of the order of its members.
 pub fn hash(document: &Value) -> u64 {
     crate::ids::hash64(&[b"document", canonical(document).as_bytes()])
 }
@@ -67,13 +67,13 @@ pub fn digest(reference: &str) -> &str {
     reference.rsplit_once('@').map_or(reference, |(_, digest)| digest)
 }
 
-/// What promotions carry of an image: its digest, so that each environment may have a registry of its own. A package of code in S3 is found by
-/// its whole name only.
+/// The part of an image reference that promotions carry: the digest, so that each environment may have its own registry. A package
+/// of code in S3 is carried with its whole name.
 pub fn revision(image: &str) -> &str {
     if image.starts_with("s3://") { image } else { digest(image) }
 }
 
-/// An image reference without its digest and tag.
+/// An image reference without digest and tag.
 pub fn repository(image: &str) -> &str {
     let image = image.split_once('@').map_or(image, |(repository, _)| repository);
     match image.rsplit_once(':') {

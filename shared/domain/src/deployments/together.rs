@@ -1,26 +1,26 @@
-//! What a rollback of one config means for others of the same application. It is told as warnings, and refuses nothing: people know
-//! whether an older frontend works with a newer backend.
+//! The effects of a rollback of one config on others of the same application. They are reported as warnings and refuse nothing:
+//! people know whether an older frontend works with a newer backend.
 
 use super::definition::{Definition, Target};
 use super::template::{containers, environment, repository};
 use std::collections::BTreeMap;
 
-/// The label that configs of one application have in common.
+/// The label that the configs of one application share.
 pub const APP: &str = "app";
 
-/// A config, as it is and as it will be.
+/// A config before and after the rollback.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// Its name.
+    #[expect(missing_docs, reason = "the name says it")]
     pub name: &'a str,
-    /// What is deployed now.
+    /// The definition that is deployed now.
     pub before: &'a Definition,
-    /// What is deployed then; the same if it is not rolled back.
+    /// The definition that is deployed afterwards. The same, if the config is not rolled back.
     pub after: &'a Definition,
 }
 
-/// What both sides have in common now, and only the first one changes: values of environment variables, images of a repository. And the
-/// targets that both deploy to.
+/// What two configs share before, and only the first one changes: values of environment variables, images of a repository, and
+/// targets to which both deploy.
 pub fn one_sided(changes: Side<'_>, other: Side<'_>) -> Vec<String> {
     let mut told = vec![];
     let (was, becomes) = (shared(changes.before), shared(changes.after));
@@ -50,7 +50,7 @@ fn shown(value: Option<&String>) -> String {
     value.map_or_else(|| "nothing".into(), |value| format!("{value:?}"))
 }
 
-/// What configs may have in common: variables by name, images by repository.
+/// What a config may share with others: variables by name, images by repository.
 fn shared(definition: &Definition) -> BTreeMap<String, String> {
     let variables = environment(&definition.template).map(|(name, value)| (format!("environment variable {name}"), value));
     let images = containers(&definition.template).filter(|(_, image)| !image.is_empty());

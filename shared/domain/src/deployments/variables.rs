@@ -1,6 +1,6 @@
-//! Names of environment variables that a manifest must not choose for somebody else's command.
+//! Environment variables that a manifest must not set for a command of somebody else.
 
-/// Names that change how programs start, find others or log in.
+/// Variables that affect how programs start, connect or log in.
 const NAMES: [&str; 17] = [
     "BASH_ENV",
     "BASHOPTS",
@@ -20,7 +20,7 @@ const NAMES: [&str; 17] = [
     "SHELLOPTS",
     "TMPDIR",
 ];
-/// Beginnings of such names, and of Keelway's own.
+/// Prefixes of such variables, and of Keelway's own.
 const PREFIXES: [&str; 16] = [
     "AWS_",
     "AZURE_",
@@ -40,8 +40,8 @@ const PREFIXES: [&str; 16] = [
     "SSH_",
 ];
 
-/// Whether a variable changes how programs start, is a credential, or is Keelway's own. Whoever applies a manifest must not set it for a
-/// deployer's command, which runs with the operator's rights. Upper and lower case are the same here.
+/// Whether a variable affects how programs start, contains a credential, or is Keelway's own. A deployer's command runs with the
+/// operator's rights, so a manifest must not set these. The comparison ignores case.
 pub fn is_reserved(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     NAMES.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))

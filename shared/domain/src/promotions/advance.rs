@@ -1,4 +1,4 @@
-//! The evaluation: compares what the environments run with what they should run, and does the next thing.
+//! The evaluation of a pipeline: compares what the environments run with what they should run, and decides the next step.
 
 use super::announce::about;
 use super::attempts::backoff;
@@ -12,17 +12,17 @@ use crate::ids::RecordId;
 use crate::record::Draft;
 use crate::time::{Span, Timestamp};
 
-/// Why the environments behind one wait whose promotion failed although its targets run the revision.
+/// Why the next environments wait: the promotion failed, although the targets run its revision.
 fn failed(name: &str, promotion: &Promotion) -> Condition {
     let (revision, why) = (&promotion.revision, &promotion.why.message);
     let message = format!("{name} runs {revision}, but its promotion failed ({why}): retry it, or accept it as it is");
     Condition::new("PromotionFailed", message)
 }
 
-/// Record numbers go round: a pipeline lives for ever, and a record's place in its life has 12 bits.
+/// Record numbers wrap around: a pipeline has no end, and the number of a record has 12 bits.
 const NUMBERS: u16 = 4000;
 
-/// A decision in the making: the next state and what it owes.
+/// A decision under construction: the next state, and the effects of the commit.
 pub(super) struct Step<'a> {
     pub next: Pipeline,
     pub facts: &'a Facts<'a>,
@@ -84,18 +84,18 @@ impl<'a> Step<'a> {
         self.next.environments.get_mut(environment)?.promotion.as_mut()
     }
 
-    /// Tells something about the promotion into an environment.
+    /// Publishes an event about the promotion into an environment.
     pub fn tell(&mut self, environment: &str, what: &str, detail: &str) {
         let Some(promotion) = self.next.environments.get(environment).and_then(|state| state.promotion.as_ref()) else { return };
         self.events.push(about(&self.next, environment, promotion, what, detail, self.facts.now));
     }
 
-    /// Wakes the pipeline at a time, if nothing does so earlier.
+    /// Plans a wake-up for a time, unless one is planned earlier.
     pub fn wake_at(&mut self, at: Timestamp) {
         self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
     }
 
-    /// Remembers since when each environment has been healthy on its revision, and which cannot be read.
+    /// Records since when each environment has been healthy on its revision, and which environments cannot be read.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
             let unreadable = observe::unreadable(environment, self.facts.observations);
@@ -113,7 +113,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// A new run begins when the first environment is healthy on another revision.
+    /// Begins a new run when the first environment is healthy on another revision.
     fn begin_run(&mut self, definition: &Definition) {
         let Some(environment) = definition.environments.first() else { return };
         let First::Current(revision) = observe::first(environment, self.facts.observations, definition.compare) else { return };
@@ -123,7 +123,7 @@ impl<'a> Step<'a> {
         if definition.in_flight == InFlight::Finish && self.goes_on(definition) {
             return;
         }
-        // What has arrived in the meantime has arrived, even if nobody will ask any more.
+        // Promotions that have succeeded meanwhile count, even if no evaluation follows in this run.
         if let Some(run) = self.next.run.clone() {
             for environment in definition.environments.iter().skip(1) {
                 let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
@@ -142,7 +142,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether the present run is unfinished, and no person is needed to finish it.
+    /// Whether the present run is not complete, and can continue without a person.
     fn goes_on(&self, definition: &Definition) -> bool {
         let Some(run) = &self.next.run else { return false };
         if self.next.abandoned.contains(&run.revision) {
@@ -168,8 +168,8 @@ impl<'a> Step<'a> {
         }) == Some(true)
     }
 
-    /// Walks the environments up to the first one that does not run the revision, and does what it needs. Returns why the pipeline is
-    /// not done.
+    /// Walks the environments up to the first one that does not run the revision, and takes the step that it needs. Returns why the
+    /// pipeline is not done.
     fn walk(&mut self, definition: &Definition) -> Condition {
         let Some(first) = definition.environments.first() else { return Condition::default() };
         let waiting = match observe::first(first, self.facts.observations, definition.compare) {
@@ -180,7 +180,7 @@ impl<'a> Step<'a> {
         };
         let Some(run) = self.next.run.clone() else { return waiting.unwrap_or_default() };
         let mut stopped: Option<Condition> = None;
-        // The first environment that the revision has not been through in this run.
+        // The first environment that the revision has not passed in this run.
         let mut ahead: Option<&str> = None;
         for (place, environment) in definition.environments.iter().enumerate().skip(1) {
             let name = &environment.name;
@@ -200,7 +200,7 @@ impl<'a> Step<'a> {
             let stop = match later {
                 Later::Healthy if self.is_contested(name, &run) || self.awaits_sequence(name, &run) => match self.promotion(name) {
                     Some(promotion) if promotion.ended_badly() => failed(name, promotion),
-                    // It is attempted again, or its sequence goes on. While the first environment is in between, nothing new
+                    // The promotion is attempted again, or its sequence continues. While the first environment changes, nothing new
                     // begins.
                     _ if waiting.is_some() => Condition::default(),
                     _ => {
@@ -215,7 +215,7 @@ impl<'a> Step<'a> {
                 Later::Unknown(error) => Condition::new("TargetNotReadable", error),
                 Later::Unready => rollout(&format!("not all targets of {name} are healthy on")),
                 Later::Partly => rollout(&format!("not all targets of {name} run")),
-                // While the first environment is in between, what is on its way goes on, but nothing new begins.
+                // While the first environment changes, what is in progress continues, but nothing new begins.
                 Later::Absent if waiting.is_some() => Condition::default(),
                 Later::Absent => {
                     stopped = Some(self.promote(definition, (place, environment), &run));
@@ -228,15 +228,15 @@ impl<'a> Step<'a> {
         waiting.or(stopped).unwrap_or_default()
     }
 
-    /// Whether the targets were all healthy on the revision before in this run.
+    /// Whether all targets were healthy on the revision earlier in this run.
     fn was_passed(&self, name: &str, run: &Run) -> bool {
         let Some(state) = self.next.environments.get(name) else { return false };
         let completed = |promotion: &Promotion| promotion.run == run.number && promotion.completed;
         state.passed == Some(run.number) || state.promotion.as_ref().is_some_and(completed)
     }
 
-    /// An environment now comes after one that the revision has not been through: what is ordered for it is taken back, and ordered again
-    /// in its turn.
+    /// Takes back what was ordered for an environment that now comes after one that the revision has not passed. It is ordered
+    /// again in its turn.
     fn recall(&mut self, name: &str, before: &str, run: &Run) {
         let open = |promotion: &&mut Promotion| {
             let failed = promotion.phase == Phase::Failed && promotion.due.is_some();
@@ -249,15 +249,15 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Whether a promotion failed although all targets are healthy on its revision: it needs a success of its own.
+    /// Whether a promotion failed although all targets are healthy on its revision. It then needs a success of its own.
     fn is_contested(&mut self, name: &str, run: &Run) -> bool {
         let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number) else { return false };
         promotion.contested |= promotion.ended_badly();
         promotion.contested && promotion.phase != Phase::Succeeded
     }
 
-    /// Whether a sequence carries the promotion out, or may do so: its end decides, also when all targets are healthy on the
-    /// revision already. What it has deployed, it may still test.
+    /// Whether a sequence carries the promotion out, or may do so. Its end decides, even if all targets are healthy on the revision
+    /// already: the sequence may still test what it has deployed.
     fn awaits_sequence(&self, name: &str, run: &Run) -> bool {
         let promotion = self.next.environments.get(name).and_then(|state| state.promotion.as_ref());
         promotion.filter(|promotion| promotion.run == run.number).is_some_and(|promotion| {
@@ -266,7 +266,7 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// All targets are healthy on the run's revision.
+    /// All targets are healthy on the revision of the run.
     fn arrived(&mut self, name: &str, run: &Run) {
         if let Some(state) = self.next.environments.get_mut(name) {
             state.passed = Some(run.number);
@@ -286,7 +286,7 @@ impl<'a> Step<'a> {
         self.tell(name, "completed", "");
     }
 
-    /// Nothing new begins; what is on its way is watched.
+    /// Begins nothing new; watches what is in progress.
     fn keep(&mut self, name: &str) {
         let due = self.promotion(name).filter(|promotion| promotion.phase == Phase::Attempting).and_then(|promotion| promotion.due);
         if let Some(due) = due {
@@ -294,7 +294,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The environment does not run the revision at all: creates the promotion, checks the gates, attempts it.
+    /// No target runs the revision: creates the promotion, checks the gates, and orders an attempt.
     fn promote(&mut self, definition: &Definition, at: (usize, &EnvironmentSpec), run: &Run) -> Condition {
         let name = &at.1.name;
         let Some(settings) = definition.promotion(at.1) else {
@@ -310,7 +310,7 @@ impl<'a> Step<'a> {
         let now = self.facts.now;
         let Some(promotion) = self.promotion(name) else { return Condition::default() };
         if promotion.phase == Phase::Waiting && promotion.again == 0 {
-            // What was never attempted goes by the present definition; an approval that was given stays.
+            // A promotion without attempts follows the present definition. Its approvals stay.
             promotion.approved = settings.approves(promotion.approvals.len());
         }
         match promotion.phase {
@@ -351,7 +351,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Attempts a promotion if all gates are open.
+    /// Orders an attempt if all gates are open.
     fn pass(&mut self, at: (usize, &EnvironmentSpec), settings: &PromotionSpec) -> Condition {
         let name = &at.1.name;
         let Some(promotion) = self.promotion(name).cloned() else { return Condition::default() };
@@ -370,7 +370,7 @@ impl<'a> Step<'a> {
         self.promotion(name).map(|promotion| promotion.why.clone()).unwrap_or_default()
     }
 
-    /// Tells once for each gate that it is closed, and reminds those who can open it.
+    /// Publishes once for each gate that it is closed, and reminds the people who can open it.
     fn blocked(&mut self, name: &str, why: &Condition, settings: &PromotionSpec) {
         let now = self.facts.now;
         let Some(promotion) = self.promotion(name) else { return };
@@ -408,7 +408,7 @@ impl<'a> Step<'a> {
         self.tell(name, "started", &attempt.attempt.to_string());
     }
 
-    /// Nobody has told how an attempt ended: whoever had it is gone, or never got it.
+    /// Nobody has reported the end of an attempt: its worker stopped, or its message was lost.
     fn lost(&mut self, name: &str) {
         let now = self.facts.now;
         let (namespace, pipeline) = (self.next.namespace.clone(), self.next.name.clone());
@@ -416,7 +416,7 @@ impl<'a> Step<'a> {
         promotion.fruitless = promotion.fruitless.saturating_add(1);
         let pause = |times| backoff(&Attempt::of(name, promotion), times, (&namespace, &pipeline));
         let (was, wait) = if promotion.claimed {
-            // That is not the host's fault. But what stops the function may do so each time.
+            // The host is not at fault, but whatever stopped the function may do so each time.
             let wait = if promotion.fruitless == 1 { Span(0) } else { pause(promotion.fruitless - 1) };
             ("whoever carried out the attempt did not tell how it ended", wait)
         } else {

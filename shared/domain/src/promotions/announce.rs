@@ -1,4 +1,4 @@
-//! The events that tell the life of a pipeline: `dev.keelway.promotion.*`. Their ids follow from what they tell.
+//! The events about a pipeline: `dev.keelway.promotion.*`. Their ids are derived from their content.
 
 use super::facts::Attempt;
 use super::state::{Made, Pipeline, Promotion};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The `source` of the events of pipelines.
 pub const SOURCE: &str = "keelway-promotions";
 
-/// An event about a promotion. `what`: the last word of its type; `detail` tells repetitions of it apart.
+/// An event about a promotion. `what`: the last word of its type; `detail` distinguishes repetitions.
 pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what: &str, detail: &str, now: Timestamp) -> Draft {
     let identity = Attempt::of(environment, promotion).identity(&x.namespace, &x.name);
     let mut data = Object::from_iter([
@@ -34,7 +34,7 @@ pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what
         Some(Made::Sequence { context }) => drop(data.insert("keptnContext".into(), context.as_str().into())),
         Some(Made::Notification { .. }) | None => {}
     }
-    // The same may happen again, a gate may close twice for example: the content and the time are part of the id.
+    // The same content may be published again, for example when a gate closes twice, so the id contains content and time.
     let content = hash64(&[canonical(&Value::Object(data.clone())).as_bytes(), &now.0.to_be_bytes()]);
     Draft {
         id: Some(event_id(x.id(), &format!("{identity:016x}/{what}/{detail}/{content:016x}")).to_string()),

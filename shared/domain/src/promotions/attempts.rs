@@ -1,4 +1,4 @@
-//! Attempts: who carries one out, how it ended, what became of what it made, and how it is taken back.
+//! Attempts: who works on one, how it ended, what became of its effect, and how the effect is taken back.
 
 use super::advance::Step;
 use super::facts::{
@@ -9,11 +9,11 @@ use crate::condition::Condition;
 use crate::ids::hash64;
 use crate::time::Span;
 
-/// Why a promotion that was given up has succeeded after all.
+/// The reason of a promotion that was given up and succeeded nevertheless.
 pub const MERGED_LATE: &str = "MergedLate";
 
-/// The pause after so many attempts in a row that got nowhere: twice as long each time, up to an hour, a fifth more or less. What varies
-/// follows from the attempt, so that two deliveries of one message decide the same.
+/// The pause after this many attempts in a row without progress: doubled each time up to an hour, varied by up to a fifth. The
+/// variation is derived from the attempt, so that two deliveries of one message decide the same.
 pub(super) fn backoff(attempt: &Attempt, times: u32, pipeline: (&str, &str)) -> Span {
     let base = BACKOFF.0.saturating_mul(1 << (times.clamp(1, 12) - 1)).min(BACKOFF_MOST.0);
     let identity = attempt.identity(pipeline.0, pipeline.1);
@@ -21,21 +21,21 @@ pub(super) fn backoff(attempt: &Attempt, times: u32, pipeline: (&str, &str)) -> 
     Span(base * (800 + i64::try_from(dice).unwrap_or(0)) / 1000)
 }
 
-/// The promotion that an attempt belongs to, if that is the current one.
+/// The promotion of an attempt, if it is the current one.
 fn current<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
     x.environments.get(&attempt.environment)?.promotion.as_ref().filter(|promotion| attempt.is_of(promotion))
 }
 
-/// Somebody is about to carry out an attempt: nobody else does until the end of the lease. The evaluation may find that the attempt is no
-/// longer needed: then it is not begun, and whoever asked looks at the state again.
+/// A worker asks to begin an attempt, which then is its own until the lease ends. If the evaluation finds that the attempt is no
+/// longer needed, it is not begun, and the worker reads the state again.
 pub(super) fn begin(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
     let present = |promotion: &&Promotion| promotion.phase == Phase::Attempting && promotion.attempt == attempt.attempt;
     let Some(promotion) = current(x, attempt).filter(present) else { return Decision::Late };
     if promotion.claimed {
-        // Somebody else is at it, or was: after the end of the lease, the wake-up decides what happens next.
+        // Another worker has begun the attempt. If it has stopped, the wake-up at the end of the lease decides what follows.
         return Decision::Late;
     }
-    // What is not needed any more is not begun: taking it back would have to wait for the end of the lease.
+    // An attempt that is not needed is not begun: to take it back, one would have to wait for the end of its lease.
     let without = Step::new(x, facts).advance();
     if let Decision::Commit(transition) = &without
         && current(&transition.next, attempt).filter(present).is_none()
@@ -50,7 +50,7 @@ pub(super) fn begin(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decis
     step.advance()
 }
 
-/// Whoever carries out an attempt goes on with it: it is theirs for another lease, also if it is no longer needed and waits to be closed.
+/// The heartbeat of the worker: the attempt is its own for another lease, even if it is no longer needed and waits to be closed.
 pub(super) fn beat(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     let Some(state) = step.next.environments.get_mut(&attempt.environment) else { return Decision::Late };
@@ -66,7 +66,7 @@ pub(super) fn beat(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decisi
     step.advance()
 }
 
-/// How an attempt ended. Only the present attempt counts; what an earlier one made is found by its identity.
+/// The end of an attempt. Only the present attempt counts; the effect of an earlier one is found by its identity.
 pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
     let present = |promotion: &&Promotion| promotion.phase == Phase::Attempting && promotion.attempt == attempt.attempt;
     if current(x, attempt).filter(present).is_none() {
@@ -119,7 +119,7 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
     step.advance()
 }
 
-/// An attempt that is being taken back has until the end of its lease. If it ends before, nobody is at it any more: what it made, or may have
+/// The end of an attempt that is being taken back, before its lease ends: nobody works on it any more, so what it made, or may have
 /// made, is closed at once.
 fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
@@ -129,7 +129,7 @@ fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Fa
     };
     let made = match outcome {
         Outcome::Created(made) => Some(made),
-        // Somebody else may be at a later attempt.
+        // Another worker may be working on a later attempt.
         _ if closing.promotion.attempt == attempt.attempt && closing.promotion.claimed => None,
         _ => return Decision::Late,
     };
@@ -142,7 +142,7 @@ fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Fa
     step.advance()
 }
 
-/// What has become of what an attempt made.
+/// The state of an attempt's effect was read.
 pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'_>) -> Decision {
     let Some(promotion) = current(x, attempt) else { return Decision::Late };
     match (promotion.phase, seen) {
@@ -150,9 +150,9 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
             return Decision::Settle;
         }
         (Phase::Created, _) => {}
-        // A person reopened what was closed, or mended what the host refused, and merged it.
+        // A person reopened a closed pull request, or merged one that the host had refused.
         (Phase::Abandoned | Phase::Failed, Seen::Succeeded(_)) if promotion.effect.is_some() => {}
-        // It is looked at because it may have been merged late.
+        // It is read because it may have been merged late.
         (_, Seen::Unobserved(_)) if promotion.is_watched() => return Decision::Settle,
         _ if promotion.is_watched() => return asked(x, attempt, facts),
         _ => return Decision::Late,
@@ -201,7 +201,7 @@ pub(super) fn seen(x: &Pipeline, attempt: &Attempt, seen: &Seen, facts: &Facts<'
     step.advance()
 }
 
-/// What ended badly was not merged late. The host is not asked again.
+/// The failed promotion was not merged late. The host is not asked again.
 fn asked(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     if let Some(promotion) = step.promotion(&attempt.environment) {
@@ -214,7 +214,7 @@ fn open(url: &str) -> Condition {
     Condition::new(REQUEST_OPEN, format!("{url} waits to be merged"))
 }
 
-/// How taking an attempt back went.
+/// The result of taking an attempt back.
 pub(super) fn closed(x: &Pipeline, attempt: &Attempt, how: &Closed, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     let wait = |tries: u32| backoff(attempt, tries, (&x.namespace, &x.name));
@@ -228,7 +228,7 @@ pub(super) fn closed(x: &Pipeline, attempt: &Attempt, how: &Closed, facts: &Fact
             let failing = facts.now - *closing.failing.get_or_insert(facts.now);
             let pause = if failing >= DAILY { DAILY } else { wait(closing.tries) };
             closing.due = (facts.now + pause).max(at.unwrap_or_default());
-            // Otherwise a deleted pipeline whose host is gone would never be over.
+            // Otherwise a deleted pipeline whose host has disappeared would never end.
             if x.deleted && failing >= DELETED_PATIENCE {
                 let closing = state.closing.remove(n);
                 step.leave_open(&attempt.environment, closing);
@@ -241,7 +241,7 @@ pub(super) fn closed(x: &Pipeline, attempt: &Attempt, how: &Closed, facts: &Fact
             }
         }
         Closed::Merged(message) => {
-            // It was merged in the moment it was given up: the revision was promoted after all.
+            // It was merged at the moment in which it was given up: the revision was promoted nevertheless.
             let mut promotion = state.closing.remove(n).promotion;
             let known = state.promotion.as_ref().is_some_and(|current| attempt.is_of(current));
             if !known {

@@ -1,4 +1,4 @@
-//! What people and tools ask of a pipeline.
+//! The commands of people and tools to a pipeline.
 
 use super::advance::Step;
 use super::definition::Definition;
@@ -9,7 +9,7 @@ use crate::access::{is_same, known};
 use crate::condition::Condition;
 use crate::note::Note;
 
-/// Decides what a command does.
+/// Decides a command.
 pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'_>) -> Decision {
     let Some(definition) = facts.definition else {
         return unknown(format!("pipeline {} in {} was deleted", x.name, x.namespace));
@@ -71,7 +71,7 @@ fn unknown(message: String) -> Decision {
     Decision::Refused(Refused::Unknown(message))
 }
 
-/// Checks that something can be promoted into an environment.
+/// Checks that revisions can be promoted into an environment.
 fn later(definition: &Definition, name: &str) -> Result<(), Refused> {
     let names =
         || definition.environments.iter().skip(1).map(|environment| environment.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -85,7 +85,7 @@ fn later(definition: &Definition, name: &str) -> Result<(), Refused> {
     }
 }
 
-/// The present run, if it is the one that was seen when the command was given.
+/// The present run, if it is the run for which the command was given.
 fn seen_run(step: &Step<'_>, note: &Note) -> Result<Option<u64>, Refused> {
     let run = step.next.run.as_ref().map(|run| run.number);
     match run.filter(|run| note.run != 0 && *run != note.run) {
@@ -147,7 +147,7 @@ fn approve(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     Ok(())
 }
 
-/// Why somebody may not approve a revision that may be their own; `None`: they may.
+/// Why a person may not approve a revision that may be their own. `None`: they may.
 fn own(authors: &[String], who: &str, revision: &str) -> Option<String> {
     const RULE: &str = "the pipeline has somebody else approve than who set the revision (`approval.separate`)";
     if authors.is_empty() {
@@ -179,7 +179,7 @@ fn reject(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) ->
     Ok(())
 }
 
-/// The run promotes the revision into this environment no more; what is open for it is closed.
+/// Stops the promotion of a revision into this environment in this run; what is open for it is closed.
 fn give_up(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
     let promotion = awaited(step, definition, at, note)?;
     match promotion.phase {
@@ -194,7 +194,7 @@ fn give_up(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -
     Ok(())
 }
 
-/// A person takes a promotion that failed for a success: the environments behind it go on.
+/// A person accepts a failed promotion as a success: the next environments follow.
 fn accept(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) -> Result<(), Refused> {
     let promotion = awaited(step, definition, at, note)?;
     let (name, revision) = (&at.environment, &at.revision);
@@ -223,7 +223,7 @@ fn accept(step: &mut Step<'_>, definition: &Definition, at: &At, note: &Note) ->
     Ok(())
 }
 
-/// No run promotes the revision any more; what is open for it is closed.
+/// Stops all promotions of a revision, in this and every later run; what is open for it is closed.
 fn abandon(step: &mut Step<'_>, revision: &str, note: &Note) {
     if step.next.abandoned.iter().any(|known| known == revision) {
         return;
@@ -261,7 +261,7 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
     };
     match promotion.phase {
         Phase::Failed if promotion.due.is_some() => promotion.due = Some(now),
-        // It had succeeded, was given up or ended badly: what the next attempt makes is something else than what the last one made.
+        // The promotion had ended, so the effect of the next attempt is another one than that of the last.
         Phase::Failed | Phase::Abandoned | Phase::Succeeded => {
             let open = promotion.clone();
             promotion.phase = Phase::Waiting;

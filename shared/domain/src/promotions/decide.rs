@@ -1,15 +1,15 @@
-//! The entry point: decides what an input does to a pipeline.
+//! The entry point: decides an input of a pipeline.
 
 use super::advance::Step;
 use super::facts::{Decision, Facts, Input};
 use super::state::Pipeline;
 use super::{attempts, commands};
 
-/// Decides what an input does to a pipeline. Pure and total. Every input ends with an evaluation of the whole pipeline.
+/// Decides an input. Pure and total. Every input ends with an evaluation of the whole pipeline.
 pub fn decide(x: &Pipeline, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     match input {
         Input::Evaluate => Step::new(x, facts).advance(),
-        // Replaced, or early: in either case what is owed is armed when the message settles.
+        // Replaced, or too early: in either case the effects that are owed are performed when the message settles.
         Input::Wake(at) if x.wake != Some(at) || facts.now < at => Decision::Settle,
         Input::Wake(_) => Step::new(x, facts).advance(),
         Input::Begin(attempt) => attempts::begin(x, attempt, facts),

@@ -1,4 +1,4 @@
-//! What a pipeline is to do: the manifest as valid types. Applied definitions are kept as they are here.
+//! The definition of a pipeline: its manifest as valid types. Definitions are stored in this form.
 
 use crate::access::approver;
 use crate::time::Span;
@@ -6,7 +6,7 @@ use crate::windows::Window;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A pipeline: a revision that is healthy in the first environment is carried through the others.
+/// A pipeline: carries a revision that is healthy in the first environment through the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Definition {
@@ -14,38 +14,38 @@ pub struct Definition {
     pub app: App,
     /// In the order of promotion; at least one, each with at least one target.
     pub environments: Vec<EnvironmentSpec>,
-    /// How revisions are promoted into environments that do not say it themselves.
+    /// The default for environments without a promotion of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<PromotionSpec>,
-    /// What happens to a run when another revision is healthy in the first environment.
+    /// What happens to a run when the first environment is healthy on another revision.
     #[serde(default)]
     pub in_flight: InFlight,
     /// What makes two revisions the same.
     #[serde(default)]
     pub compare: Compare,
-    /// Whether an administrator of the installation applied it: no manifest says so. See [`crate::border::Vouched`].
+    /// Whether an administrator of the installation applied it ([`crate::border::Vouched`]). No manifest can set this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
 }
 
 impl Definition {
-    /// How a revision is promoted into an environment: the environment's own settings replace the pipeline's as a whole.
+    /// The promotion into an environment. The environment's own settings replace the pipeline's as a whole.
     pub fn promotion<'a>(&'a self, environment: &'a EnvironmentSpec) -> Option<&'a PromotionSpec> {
         environment.promotion.as_ref().or(self.promotion.as_ref())
     }
 
-    /// An environment and its place.
+    /// An environment and its index.
     pub fn environment(&self, name: &str) -> Option<(usize, &EnvironmentSpec)> {
         self.environments.iter().enumerate().find(|(_, environment)| environment.name == name)
     }
 
-    /// All targets, each once.
+    /// All targets, without duplicates.
     pub fn targets(&self) -> impl Iterator<Item = &Target> {
         self.environments.iter().flat_map(|environment| &environment.targets)
     }
 }
 
-/// The object whose revision and health are observed, in every target.
+/// The Kubernetes object whose revision and health are observed in every target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct App {
@@ -53,11 +53,11 @@ pub struct App {
     pub api_version: String,
     /// For example `HelmRelease`.
     pub kind: String,
-    /// Its name in each target's namespace.
+    /// The name of the object in the namespace of each target.
     pub name: String,
 }
 
-/// A step of a pipeline.
+/// An environment of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentSpec {
     /// Unique in its pipeline.
@@ -75,7 +75,7 @@ pub struct EnvironmentSpec {
 /// One place where the application runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// `<namespace>/<name>` of a registered cluster; absent: the cluster that reports without naming one.
+    /// `<namespace>/<name>` of a registered cluster. Absent: the cluster whose reports name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// The namespace in that cluster.
@@ -83,8 +83,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// The namespace beside the pipeline's own whose consent observing this target takes, and what in it is observed: a cluster that is
-    /// registered there, or a deployment config. What a cluster or somebody else reports without naming one belongs to nobody.
+    /// The other namespace that must consent to the observation of this target, and the name of what is observed there: a
+    /// registered cluster, or a deployment config. Reports that name no cluster belong to nobody.
     pub fn beyond<'a>(&'a self, app: &'a App, own: &str) -> Option<(&'a str, &'a str)> {
         let (namespace, name) = match &self.cluster {
             Some(cluster) => cluster.split_once('/')?,
@@ -94,55 +94,55 @@ impl Target {
         (namespace != own).then_some((namespace, name))
     }
 
-    /// Whether this is one of Keelway's own deployment configs. Only the deployments engine tells what runs there.
+    /// Whether the target is a deployment config of Keelway. Only the deployments engine reports what runs there.
     pub fn is_keelways(&self, app: &App) -> bool {
         self.cluster.is_none() && app.kind == "DeploymentConfig" && app.api_version.starts_with("keelway.dev/")
     }
 }
 
-/// How a revision is promoted into an environment.
+/// How revisions are promoted into an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromotionSpec {
-    /// A person must approve each revision.
+    /// Whether people must approve each revision.
     #[serde(default)]
     pub manual: bool,
     /// What an attempt does.
     pub strategy: Strategy,
-    /// Who must approve.
+    /// The rules for approvals.
     #[serde(default)]
     pub approval: Approval,
-    /// When attempts may begin; empty: at any time.
+    /// The windows in which attempts may begin. Empty: at any time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
 }
 
 impl PromotionSpec {
-    /// Whether so many approvals are enough.
+    /// Whether this number of approvals suffices.
     pub(super) fn approves(&self, approvals: usize) -> bool {
         !self.manual || approvals >= usize::try_from(self.approval.quorum.max(1)).unwrap_or(usize::MAX)
     }
 }
 
-/// Who must approve.
+/// The rules for approvals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Approval {
-    /// So many different people.
+    /// How many different people must approve.
     pub quorum: u32,
-    /// Only these, as they are written; empty: everybody who may approve. See [`Self::people`].
+    /// The people who may approve, as in the manifest ([`Self::people`]). Empty: everybody with the permission.
     pub approvers: Vec<String>,
-    /// Who set the revision may not approve it; nobody may if that is not known.
+    /// Whether the author of a revision may not approve it. If the author is not known, nobody may.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub separate: bool,
-    /// A reminder is published each time so long while an approval waits.
+    /// The interval of reminders while an approval waits.
     pub remind: Option<Span>,
-    /// Name of the secret with the keys that sign approvals; absent: only tokens of the API approve.
+    /// The name of the secret with the keys that sign approvals. Absent: approvals need a token of the API.
     pub secret: Option<String>,
 }
 
 impl Approval {
-    /// Whom the approvers stand for. One who stands for nobody is shown as it is written, and is nobody.
+    /// The identities of the approvers. An approver that is not an identity is returned as written, and matches nobody.
     pub fn people(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.approvers.iter().map(|written| approver(written).unwrap_or(Cow::Borrowed(written.as_str())))
     }
@@ -154,11 +154,11 @@ impl Default for Approval {
     }
 }
 
-/// What an attempt does.
+/// The effect of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Strategy {
-    /// Tells the bus, and the URL if there is one.
+    /// Publishes an event, and sends a request to the URL if there is one.
     Notification(Notification),
     /// Opens a pull request that changes the marked values.
     PullRequest(PullRequest),
@@ -166,18 +166,18 @@ pub enum Strategy {
     Sequence(Sequence),
 }
 
-/// Whom to tell.
+/// A receiver of notifications.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notification {
-    /// An `https` URL that gets a signed request.
+    /// An `https` URL that receives signed requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Name of the secret that signs it.
+    /// The name of the secret that signs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// Where to open pull requests.
+/// A repository, and how pull requests are made there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PullRequest {
@@ -185,56 +185,56 @@ pub struct PullRequest {
     pub host: String,
     /// The repository's `https` URL.
     pub url: String,
-    /// The branch that pull requests are to be merged into.
+    /// The branch to merge into.
     pub base_branch: String,
-    /// Name of the secret with the credentials; empty: those of the registered host ([`super::registry::GitHost::secret`]).
+    /// The name of the secret with the credentials. Empty: those of the registered host ([`super::registry::GitHost::secret`]).
     pub secret: String,
-    /// Keelway merges the pull request itself when the host allows it.
+    /// Whether Keelway merges the pull request as soon as the host allows it.
     #[serde(default)]
     pub merge: bool,
 }
 
-/// Which sequence carries out a promotion.
+/// The sequence that carries a promotion out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sequence {
-    /// Absent: the pipeline's namespace.
+    /// Absent: the namespace of the pipeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Absent: the environment's name.
+    /// Absent: the name of the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// The service.
+    #[expect(missing_docs, reason = "the name says it")]
     pub service: String,
-    /// The sequence.
+    /// The name of the sequence.
     pub name: String,
 }
 
 impl Sequence {
-    /// The project and the stage, for a pipeline of this namespace and one of its environments.
+    /// Project and stage, for a pipeline in this namespace and one of its environments.
     pub fn place<'a>(&'a self, own: &'a str, environment: &'a str) -> (&'a str, &'a str) {
         (self.project.as_deref().unwrap_or(own), self.stage.as_deref().unwrap_or(environment))
     }
 }
 
-/// What happens to a run when another revision is healthy in the first environment.
+/// What happens to a run when the first environment is healthy on another revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InFlight {
-    /// A new run begins at once, and what is open is closed.
+    /// A new run begins at once, and open pull requests are closed.
     #[default]
     Restart,
-    /// The run goes on to its end first, unless it cannot go on by itself.
+    /// The run continues to its end first, unless it needs a person.
     Finish,
 }
 
-/// What makes two revisions the same.
+/// When two revisions are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Compare {
-    /// The same text.
+    /// When their texts are equal.
     #[default]
     Exact,
-    /// The same digest: `main@sha1:abc` and `staging@sha1:abc` are the same.
+    /// When their digests are equal, as those of `main@sha1:abc` and `staging@sha1:abc`.
     Digest,
 }
 

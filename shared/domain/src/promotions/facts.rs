@@ -1,4 +1,6 @@
-//! The inputs and the results of a decision.
+//! The inputs and results of a decision.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::definition::{Definition, Strategy};
 use super::observe::Observations;
@@ -10,40 +12,36 @@ use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// So long whoever carries out an attempt keeps it after the last heartbeat.
+/// How long an attempt belongs to its worker after the last heartbeat.
 pub const LEASE: Span = Span::seconds(45);
-/// So often whoever carries out an attempt says that it goes on.
+/// The interval of a worker's heartbeats.
 pub const HEARTBEAT: Span = Span::seconds(15);
-/// The pause before an attempt that got somewhere goes on.
+/// The pause before an attempt that has made progress continues.
 pub const SOON: Span = Span::seconds(1);
-/// So long a closing that was ordered is waited for, until it counts as one that failed.
+/// How long an ordered closing is waited for before it counts as failed.
 pub const CLOSING: Span = Span::seconds(60);
-/// After this time without anybody who began it, an attempt's message is taken for lost.
+/// How long the message of an attempt may go without a worker before it counts as lost.
 pub const PICK_UP: Span = Span::minutes(5);
-/// The first pause after a failure; it doubles with each further one.
+/// The pause after the first failure. It doubles with each further one.
 pub const BACKOFF: Span = Span::seconds(30);
-/// The longest pause between failures.
+/// The longest pause between attempts that fail.
 pub const BACKOFF_MOST: Span = Span::minutes(60);
-/// The pause after a failure that only a changed repository or definition ends.
+/// The pause after a failure that only a changed repository or definition can mend.
 pub const PATIENCE: Span = Span::minutes(6 * 60);
 
-/// What has not been taken back for so long is tried again once in so long only.
+/// After this time without success, taking back is tried only once in this time.
 pub const DAILY: Span = Span::minutes(24 * 60);
-/// For so long is tried to take back what a deleted pipeline has open.
+/// How long Keelway tries to take back what a deleted pipeline has open.
 pub const DELETED_PATIENCE: Span = Span::minutes(7 * 24 * 60);
 
-/// An attempt: the promotion of a revision into an environment in a run, and how often it has been tried.
+/// An attempt: the number of a try to promote a revision into an environment in a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Into which environment.
     pub environment: String,
-    /// In which run.
     pub run: u64,
-    /// Which revision.
     pub revision: String,
-    /// Which attempt.
     pub attempt: u32,
-    /// How often a person had it attempted anew.
+    /// How often a person has ordered a new attempt after an end.
     #[serde(default)]
     pub again: u32,
 }
@@ -60,33 +58,34 @@ impl Attempt {
         }
     }
 
-    /// Whether it belongs to this promotion.
+    /// Whether the attempt is one of this promotion.
     pub fn is_of(&self, promotion: &Promotion) -> bool {
         (self.run, self.again, &self.revision) == (promotion.run, promotion.again, &promotion.revision)
     }
 
-    /// What its effect is known by outside: the same for all its attempts, so that an effect is found before it is made again.
+    /// The identity of its effect, which is the same for all attempts of a promotion: an effect is searched for before it is made
+    /// again.
     pub fn identity(&self, namespace: &str, name: &str) -> u64 {
         let parts = [namespace, name, self.environment.as_str(), self.revision.as_str()].map(str::as_bytes);
         hash64(&[b"promotion", parts[0], parts[1], parts[2], parts[3], &self.run.to_be_bytes(), &self.again.to_be_bytes()])
     }
 }
 
-/// How an attempt ended, as the one who carried it out says.
+/// The end of an attempt, as its worker reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// It did what there was to do at once.
+    /// The effect is complete.
     Done(Made),
-    /// It made something that takes its time.
+    /// The effect exists and takes its time.
     Created(Made),
     /// There was nothing to do: the repository already has the revision.
     Nothing(Condition),
-    /// It failed.
+    /// The attempt failed.
     Failed {
-        /// Why.
+        /// The reason of the failure.
         why: Condition,
-        /// When it may be repeated.
+        /// When the next attempt may begin.
         retry: Retry,
     },
 }
@@ -95,137 +94,134 @@ pub enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Retry {
-    /// Soon, then less and less often.
+    /// After a pause that grows with each failure.
     Backoff,
-    /// At once: it got somewhere, and goes on where it stopped.
+    /// At once: the attempt has made progress, and the next one continues there.
     Soon,
-    /// Not before this time: the host said so.
+    /// Not before this time, which the host has set.
     At(Timestamp),
-    /// Somebody must change something first.
+    /// After a change of the repository or the definition.
     Patience,
-    /// Only when a person asks.
+    /// When a person asks for it.
     Never,
 }
 
-/// The state of what an attempt made.
+/// The state of an attempt's effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Seen {
     /// It is open.
     Open(Made),
-    /// It was merged, or it passed.
+    /// It was merged, or its sequence passed.
     Succeeded(String),
-    /// It was closed without being merged, or aborted.
+    /// It was closed without a merge, or its sequence was aborted.
     Closed(String),
-    /// It ended badly; only a person has it attempted again.
+    /// It failed; only a person can order another attempt.
     Failed(String),
-    /// It could not be looked at for a while.
+    /// The host has refused to say for a while.
     Unobserved(Condition),
-    /// Its repository has been gone for a while.
+    /// The repository has been missing for a while.
     Missing(String),
 }
 
-/// How taking an attempt back went.
+/// The result of taking an attempt back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Closed {
-    /// It is closed, or there was nothing to close.
+    /// It is closed, or nothing was open.
     Closed,
-    /// It was merged before.
+    /// It had been merged before.
     Merged(String),
-    /// It could not be closed now; not again before this time, if the host said one.
+    /// It could not be closed. The next try must not come before this time, if the host has set one.
     Failed(Option<Timestamp>),
 }
 
-/// What a person or a tool asks of a pipeline.
+/// A command of a person or a tool to a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Command {
     /// Approve a revision for an environment.
     Approve(At),
-    /// Reject it there.
+    /// Reject a revision for an environment.
     Reject(At),
-    /// Begin no attempt until resumed.
+    /// Begin no attempts until the pipeline is resumed.
     Suspend,
-    /// Go on.
+    /// Resume the pipeline.
     Resume,
     /// Keep an environment on a revision.
     Hold(At),
-    /// Let it go on.
+    /// End the hold of an environment.
     Release(String),
     /// Promote a revision nowhere any more.
     Abandon(String),
-    /// Promote a revision into one environment no more in this run.
+    /// Do not promote a revision into an environment in this run.
     GiveUp(At),
-    /// Attempt once more what failed, was abandoned or was taken back.
+    /// Order another attempt after a failure, an abandonment or an abort.
     Retry(String),
     /// Take the present attempt back.
     Abort(String),
-    /// Take a promotion that failed for a success: its targets run the revision and are healthy.
+    /// Accept a failed promotion as a success: its targets are healthy on the revision.
     Accept(At),
 }
 
 /// A revision in an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct At {
-    /// The environment.
     pub environment: String,
-    /// The revision.
     pub revision: String,
 }
 
 /// An input to a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// Something it depends on may have changed: an observation, the definition, the time.
+    /// Something that the pipeline depends on may have changed: an observation, the definition, the time.
     Evaluate,
-    /// The wake-up armed for this time.
+    /// The wake-up for this time.
     Wake(Timestamp),
-    /// Somebody is about to carry out an attempt.
+    /// A worker asks to begin an attempt.
     Begin(&'a Attempt),
-    /// Whoever carries it out goes on with it.
+    /// The heartbeat of an attempt's worker.
     Beat(&'a Attempt),
-    /// Somebody has carried it out.
+    /// An attempt has ended.
     Ended(&'a Attempt, &'a Outcome),
-    /// Somebody looked at what it made.
+    /// The state of an attempt's effect was read.
     Seen(&'a Attempt, &'a Seen),
-    /// Somebody tried to take it back.
+    /// A worker has tried to take an attempt back.
     Closed(&'a Attempt, &'a Closed),
-    /// A person or a tool asks.
+    /// A command of a person or a tool.
     Command(&'a Command, &'a Note),
 }
 
-/// What a decision reads in addition to the state.
+/// The inputs of a decision besides the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
     /// The message at hand.
     pub cause: Cause,
-    /// The definition in force; none: the pipeline was deleted.
+    /// The definition in force. `None`: the pipeline was deleted.
     pub definition: Option<&'a Definition>,
     /// The newest fact about each target.
     pub observations: &'a Observations,
 }
 
-/// What a commit has done by somebody else.
+/// Work that a commit orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Order {
     /// Carry out this attempt.
     Attempt(Attempt),
-    /// Take it back, if it is still open.
+    /// Take this attempt back, if its effect is still open.
     Close(Attempt),
 }
 
-/// A promotion that has left the state.
+/// A promotion that is history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Past {
-    /// Of which environment.
     pub environment: String,
-    /// As it was last.
+    /// The last state of the promotion.
     pub promotion: Promotion,
-    /// When it left.
+    /// When it became history.
     pub at: Timestamp,
 }
 

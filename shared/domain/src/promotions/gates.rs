@@ -1,5 +1,4 @@
-//! What stands between a promotion that is needed and its first attempt. The gates come in a fixed order, and the first closed one is
-//! told.
+//! The gates before the first attempt of a promotion. They are checked in a fixed order, and the first closed one is shown.
 
 use super::definition::{Definition, PromotionSpec};
 use super::facts::Facts;
@@ -11,9 +10,9 @@ use crate::windows;
 /// A closed gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
-    /// A word for machines, a sentence for people.
+    /// The reason, for machines and for people.
     pub why: Condition,
-    /// When it opens by itself, as far as is known now.
+    /// When the gate opens by itself, if that is known.
     pub opens: Option<Timestamp>,
 }
 
@@ -23,7 +22,7 @@ impl Gate {
     }
 }
 
-/// The first closed gate before a promotion into the environment at this place.
+/// The first closed gate for a promotion into the environment with this index.
 pub fn closed(x: &Pipeline, place: usize, promotion: &Promotion, settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {
     let definition = facts.definition?;
     let environment = definition.environments.get(place)?;
@@ -45,7 +44,7 @@ pub fn closed(x: &Pipeline, place: usize, promotion: &Promotion, settings: &Prom
             Gate::new("Held", format!("{name} is held on {revision}{by}: release it"), None)
         })
         .or_else(|| {
-            // The old pull request is closed first. One failure to close it does not hold up its successor.
+            // The superseded pull request is closed first. If that fails once, the new one no longer waits for it.
             let first = state?.closing.iter().filter(|closing| closing.tries == 0).map(|closing| closing.due).max()?;
             let message = format!("what is open for an earlier revision in {name} is being closed");
             Gate::new("Closing", message, Some(first))
@@ -87,7 +86,7 @@ fn window(settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {
     }
 }
 
-/// ` by <whom> (<why>)`, as far as known.
+/// ` by <who> (<why>)`, without the parts that are not known.
 pub(super) fn said(by: &str, why: &str) -> String {
     let by = if by.is_empty() { String::new() } else { format!(" by {by}") };
     if why.is_empty() { by } else { format!("{by} ({why})") }

@@ -8,10 +8,11 @@ use super::state::{Closing, MAX_CLOSING, Made, NOT_TAKEN_BACK, Phase, Promotion}
 use crate::condition::Condition;
 
 impl Step<'_> {
-    /// The pipeline was deleted: what is open is closed.
+    /// The pipeline was deleted: closes what is open.
     pub fn delete(&mut self) {
         self.next.deleted = true;
-        // If the pipeline is applied again, what it makes is not taken for what is closed now.
+        // If the pipeline is applied again, the numbers of its runs continue, so that new effects differ from those that are being
+        // closed.
         self.next.past_runs = self.next.run.take().map_or(self.next.past_runs, |run| run.number);
         let names: Vec<String> = self.next.environments.keys().cloned().collect();
         for name in names {
@@ -21,7 +22,7 @@ impl Step<'_> {
         self.next.condition = Condition::new("Deleted", "the pipeline was deleted");
     }
 
-    /// Environments that are no longer in the definition leave.
+    /// Removes environments that are no longer in the definition.
     pub fn remove_gone(&mut self, definition: &Definition) {
         self.next.deleted = false;
         let gone = |name: &&String| definition.environment(name).is_none_or(|(place, _)| place == 0);
@@ -30,7 +31,7 @@ impl Step<'_> {
             let removed = self.promotion(&name).map(|promotion| (promotion.run, promotion.again + 1));
             self.give_up(&name, Condition::new("EnvironmentRemoved", format!("{name} is no longer in the pipeline")));
             let Some(state) = self.next.environments.get_mut(&name) else { continue };
-            // If it comes back in this run, what it makes is not taken for what is closed now.
+            // If the environment comes back in this run, its new effects must differ from those that are being closed.
             state.removed = removed.or(state.removed);
             if definition.environment(&name).is_none() {
                 (state.hold, state.healthy) = (None, None);
@@ -59,14 +60,14 @@ impl Step<'_> {
         let state = self.next.environments.entry(name.to_owned()).or_default();
         state.promotion = None;
         let of = Attempt::of(name, &promotion);
-        // One line of history for each: what is being closed may turn out to be merged.
+        // One entry of history for each promotion: what is being closed may turn out to be merged.
         match state.closing.iter_mut().find(|closing| of.is_of(&closing.promotion)) {
             Some(closing) => closing.gone = Some((promotion.phase, promotion.why)),
             None => self.past(name, promotion),
         }
     }
 
-    /// Has closed what an attempt has open, or may have. Whoever is still at it has until the end of the lease.
+    /// Orders to close what an attempt has open, or may have. A worker that is still busy has until the end of its lease.
     pub fn take_back(&mut self, name: &str, promotion: Promotion, comment: &str) {
         if !may_have_made(&promotion) {
             return;
@@ -77,18 +78,18 @@ impl Step<'_> {
         let comment = comment.to_owned();
         let closing = Closing { due, promotion, tries: 0, ordered: false, failing: None, comment, gone: None };
         let all = &mut self.next.environments.entry(name.to_owned()).or_default().closing;
-        // All attempts of a promotion have one branch: closing it once closes what each of them made.
+        // All attempts of a promotion share one branch: closing it once closes the effects of all of them.
         all.retain(|known| !of.is_of(&known.promotion));
         all.push(closing);
         if all.len() > MAX_CLOSING {
-            // One that nobody has tried to close yet may still go well.
+            // One that nobody has tried to close yet may still succeed.
             let oldest = all.iter().position(|closing| closing.tries > 0).unwrap_or_default();
             let oldest = all.remove(oldest);
             self.leave_open(name, oldest);
         }
     }
 
-    /// What an attempt has open stays open: a person has to close it.
+    /// Leaves what an attempt has open: a person has to close it.
     pub fn leave_open(&mut self, name: &str, closing: Closing) {
         let Closing { mut promotion, tries, .. } = closing;
         let what = match &promotion.effect {
@@ -105,7 +106,7 @@ impl Step<'_> {
         self.past(name, promotion);
     }
 
-    /// A closing that nobody has told about for too long counts as tried: what comes next does not wait for it any longer.
+    /// A closing without a report for too long counts as tried, so that a successor no longer waits for it.
     pub fn count_unanswered(&mut self) {
         let now = self.facts.now;
         let all = self.next.environments.values_mut().flat_map(|state| &mut state.closing);
@@ -116,7 +117,7 @@ impl Step<'_> {
         }
     }
 
-    /// Orders the closing of what is due for it.
+    /// Orders the closings that are due.
     pub fn close(&mut self) {
         let now = self.facts.now;
         let mut orders = vec![];
@@ -141,7 +142,7 @@ impl Step<'_> {
         wake.into_iter().for_each(|at| self.wake_at(at));
     }
 
-    /// A promotion becomes history.
+    /// Moves a promotion into the history.
     pub fn past(&mut self, name: &str, promotion: Promotion) {
         self.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
     }

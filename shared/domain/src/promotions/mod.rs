@@ -1,8 +1,8 @@
-//! The promotions engine's decisions: (state, input, facts) → next state and what it owes.
+//! The decisions of the promotions engine: (state, input, facts) → next state and effects.
 //!
-//! A pipeline is level-triggered: [`decide`] applies an input to the state, and then evaluates the whole pipeline against what is
-//! known now ([`advance`]). So it does not matter which observation came first, or whether one was lost: the next evaluation
-//! decides the same.
+//! A pipeline is level-triggered: [`decide`] applies an input to the state, and then evaluates the whole pipeline against the
+//! present facts ([`advance`]). So neither the order of observations nor the loss of one matters: the next evaluation decides the
+//! same.
 
 pub mod definition;
 pub mod observe;
@@ -34,5 +34,5 @@ pub use state::{
     Promotion, REQUEST_OPEN, Run,
 };
 
-/// A transition record of a pipeline; it orders attempts and their closing.
+/// A transition record of a pipeline. It orders attempts and their closing.
 pub type Record = crate::record::Record<Order>;

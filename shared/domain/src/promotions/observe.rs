@@ -1,76 +1,76 @@
-//! What is known about the targets, and what it says about an environment.
+//! Observations of targets, and what they mean for an environment.
 
 use super::definition::{Compare, EnvironmentSpec, Target};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The newest fact about a target.
+/// The newest observation of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observed {
-    /// What it runs; absent if it does not say.
+    /// The revision that the target runs. `None`: it does not report one.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// Whether it is healthy on the generation that was asked for.
+    /// Whether it is healthy on the generation that was requested.
     #[serde(rename = "h", default)]
     pub ready: bool,
-    /// Why it cannot be read. Then nothing else is known.
+    /// Why the target cannot be read. Nothing else is known then.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// When it was observed.
     #[serde(rename = "t")]
     pub at: Timestamp,
-    /// Who set the revision, as far as that is known: whoever told of it first, or had it deployed.
+    /// The identities of the revision's authors, if known: who reported the revision first, or had it deployed.
     #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
     pub by: Vec<String>,
 }
 
 impl Observed {
-    /// As it is kept in the place of an earlier one: who tells the same again has not set it.
+    /// The observation that replaces an earlier one. A report of the same revision keeps the authors of the first report.
     pub fn after(self, earlier: Option<&Self>) -> Self {
         let same = earlier.filter(|earlier| earlier.revision.is_some() && earlier.revision == self.revision);
         Self { by: same.map_or(self.by, |earlier| earlier.by.clone()), ..self }
     }
 }
 
-/// Who set the revision that the targets of an environment run, as far as that is known.
+/// The authors of the revision that the targets of an environment run, if known.
 pub fn authors(environment: &EnvironmentSpec, observations: &Observations) -> Vec<String> {
     let all = environment.targets.iter().filter_map(|target| observations.get(target)).flat_map(|observed| &observed.by);
     all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
 }
 
-/// All facts about a pipeline's targets.
+/// The newest observations of a pipeline's targets.
 pub type Observations = BTreeMap<Target, Observed>;
 
-/// What the targets of the first environment say.
+/// The state of the first environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First<'a> {
     /// A target cannot be read.
     Unknown(String),
-    /// They do not all run the same revision.
+    /// The targets run different revisions.
     Mixed,
-    /// All run this revision, but not all are healthy.
+    /// All targets run this revision, but not all are healthy.
     Unready(&'a str),
-    /// All run this revision and are healthy.
+    /// All targets run this revision and are healthy.
     Current(&'a str),
 }
 
-/// What the targets of a later environment say about a revision.
+/// The state of a later environment with regard to a revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Later {
     /// A target cannot be read.
     Unknown(String),
-    /// All run it and are healthy.
+    /// All targets run it and are healthy.
     Healthy,
-    /// All run it, but not all are healthy.
+    /// All targets run it, but not all are healthy.
     Unready,
-    /// Some run it, others do not.
+    /// Some targets run it.
     Partly,
-    /// None runs it.
+    /// No target runs it.
     Absent,
 }
 
-/// Why the targets of an environment cannot all be read; `None`: they can.
+/// Why not all targets of an environment can be read. `None`: they can.
 pub fn unreadable(environment: &EnvironmentSpec, observations: &Observations) -> Option<String> {
     environment.targets.iter().find_map(|target| match observations.get(target) {
         None => Some(format!("nothing has been reported about {target} yet")),
@@ -78,7 +78,7 @@ pub fn unreadable(environment: &EnvironmentSpec, observations: &Observations) ->
     })
 }
 
-/// Reads the first environment. Of two reasons, that they run different revisions is told first.
+/// The state of the first environment. Different revisions are reported before bad health.
 pub fn first<'a>(environment: &EnvironmentSpec, observations: &'a Observations, compare: Compare) -> First<'a> {
     if let Some(error) = unreadable(environment, observations) {
         return First::Unknown(error);
@@ -91,7 +91,7 @@ pub fn first<'a>(environment: &EnvironmentSpec, observations: &'a Observations, 
     if all.all(|observed| observed.ready) { First::Current(revision) } else { First::Unready(revision) }
 }
 
-/// Reads a later environment.
+/// The state of a later environment.
 pub fn later(environment: &EnvironmentSpec, observations: &Observations, revision: &str, compare: Compare) -> Later {
     if let Some(error) = unreadable(environment, observations) {
         return Later::Unknown(error);

@@ -1,50 +1,50 @@
-//! What is reported about targets, in two forms: a small generic one, and whole Kubernetes objects. Whoever pushes facts over the API and
-//! whoever pulls them from a cluster use the same mapping.
+//! Reports about targets in two formats: a small generic one, and whole Kubernetes objects. The API and the observer of clusters
+//! use the same mapping.
 //!
-//! The version of a fact, which decides whether it is newer than another one about the same object, is the first of these that there is:
-//! `version` of the generic form; `metadata.resourceVersion` of an object, if it is a number; the time of the observation in milliseconds.
-//! Versions of one source only rise. Sources of different kinds must not report about the same object.
+//! The version of a fact decides whether it is newer than another one about the same object. It is the first of these that exists:
+//! `version` of the generic format; `metadata.resourceVersion` of an object, if it is a number; the time of the observation in
+//! milliseconds. Versions of one source only rise. Sources of different kinds must not report about the same object.
 
 use super::definition::{App, Target};
 use super::observe::Observed;
 use crate::time::{Span, Timestamp};
 use serde_json::{Map, Value};
 
-/// More facts than this are not read at once.
+/// The most facts in one report.
 pub const MOST: usize = 100;
-/// How far the time of an observation may lie ahead.
+/// How far in the future the time of an observation may be.
 const AHEAD: Span = Span::minutes(5);
-/// The longest name.
+/// The longest name, in characters.
 const LONGEST_NAME: usize = 253;
-/// The longest revision.
+/// The longest revision, in characters.
 const LONGEST_REVISION: usize = 1024;
-/// An error is cut after so many characters.
+/// The length at which an error is cut, in characters.
 const LONGEST_ERROR: usize = 1000;
-/// The fields of the generic form.
+/// The fields of the generic format.
 const FIELDS: [&str; 10] =
     ["apiVersion", "kind", "name", "namespace", "cluster", "revision", "ready", "error", "version", "observedAt"];
 
 /// A fact about a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// The object.
+    /// The observed object.
     pub app: App,
-    /// Where it is.
+    /// The place of the object.
     pub target: Target,
     /// Rises with every fact about the object.
     pub version: i64,
     /// What was observed.
     pub observed: Observed,
-    /// The object is suspended (`spec.suspend`): what was observed stays as it is until it is resumed.
+    /// Whether the object is suspended (`spec.suspend`): its last observation stays valid until it is resumed.
     pub suspended: bool,
 }
 
-/// What is wrong with a report, as a path and a remedy.
+/// An error in a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
-    /// For example `[2].ready`.
+    /// The path of the field, for example `[2].ready`.
     pub path: String,
-    /// What is wrong and what to write instead.
+    /// The error, and what to write instead.
     pub message: String,
 }
 
@@ -54,10 +54,10 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-/// Reads a body: one fact, a list of them, or a Kubernetes list with `items`. `cluster` is the cluster of those that name none.
+/// Parses a body: one fact, a list of facts, or a Kubernetes list with `items`. Facts that name no cluster get `cluster`.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All errors in the report.
 pub fn read(body: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Vec<Observation>, Vec<Wrong>> {
     let whole = |message: &str| Err(vec![Wrong { path: String::new(), message: message.to_owned() }]);
     let (entries, place): (Vec<&Value>, fn(usize) -> String) = match body {
@@ -88,10 +88,10 @@ pub fn read(body: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Vec<O
     if wrong.is_empty() { Ok(facts) } else { Err(wrong) }
 }
 
-/// What is wrong with facts that somebody else than the deployments engine reports: what runs in a deployment config is not theirs to tell.
+/// Refuses facts about deployment configs: only the deployments engine reports those.
 ///
 /// # Errors
-/// Every fact about a deployment config, by its place in the list.
+/// Every fact about a deployment config, by its index in the report.
 pub fn by_others(facts: &[Observation]) -> Result<(), Vec<Wrong>> {
     let keelways = facts.iter().enumerate().filter(|(_, fact)| fact.target.is_keelways(&fact.app));
     let wrong: Vec<Wrong> = keelways
@@ -106,10 +106,10 @@ pub fn by_others(facts: &[Observation]) -> Result<(), Vec<Wrong>> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
-/// Reads one fact of either form.
+/// Parses one fact of either format.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All errors in the fact.
 pub fn one(entry: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Observation, Vec<Wrong>> {
     let Some(entry) = entry.as_object() else {
         return Err(vec![Wrong { path: String::new(), message: "is not a JSON object".into() }]);
@@ -174,7 +174,7 @@ impl Reader {
         })
     }
 
-    /// A Kubernetes object that says its health in the condition `Ready`, and its revision in `.status`.
+    /// A Kubernetes object with its health in the condition `Ready`, and its revision in `.status`.
     fn object(&mut self, entry: &Map<String, Value>, metadata: &Map<String, Value>, cluster: Option<&str>) -> Option<Observation> {
         let app = self.app(entry, metadata, "metadata.");
         let target = self.target(entry, metadata, "metadata.", cluster);
@@ -265,7 +265,7 @@ impl Reader {
     }
 }
 
-/// The applied revision. Newer HelmReleases have it only in their history, whose first entry is the newest.
+/// The applied revision. Newer HelmReleases have it only in their history, newest first.
 fn applied(status: &Value) -> Option<String> {
     let own = status.get("lastAppliedRevision").and_then(Value::as_str).filter(|revision| !revision.is_empty());
     let newest = || {
@@ -275,7 +275,7 @@ fn applied(status: &Value) -> Option<String> {
     own.or_else(newest).map(str::to_owned)
 }
 
-/// Whether the condition `Ready` is true, and about the generation that is asked for.
+/// Whether the condition `Ready` is true for the generation that was requested.
 fn is_ready(metadata: &Map<String, Value>, status: &Value) -> bool {
     let generation = metadata.get("generation").and_then(Value::as_i64);
     let is_current = |of: &Value| match (generation, of.get("observedGeneration").and_then(Value::as_i64)) {

@@ -1,5 +1,4 @@
-//! The state of a pipeline: its run, and one current promotion per environment. Closed promotions are history, kept as items of
-//! their own.
+//! The state of a pipeline: its run, and one current promotion for each environment. Promotions that have ended are separate items.
 
 use super::definition::Strategy;
 use crate::condition::Condition;
@@ -9,23 +8,23 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// At most this many revisions are remembered as abandoned; the oldest are forgotten first.
+/// The most abandoned revisions that are remembered. The oldest are forgotten first.
 pub const MAX_ABANDONED: usize = 50;
-/// At most this many obeyed commands are remembered; the oldest are forgotten first.
+/// The most commands that are remembered. The oldest are forgotten first.
 pub const MAX_OBEYED: usize = 50;
 
-/// At most this many attempts of an environment are being taken back; the oldest ones become history ([`NOT_TAKEN_BACK`]).
+/// The most attempts of an environment that are being taken back. The oldest become history ([`NOT_TAKEN_BACK`]).
 pub const MAX_CLOSING: usize = 20;
-/// Why a promotion is abandoned whose pull request was closed, or whose sequence was aborted.
+/// The reason of a promotion that was abandoned because its pull request was closed or its sequence aborted.
 pub const CLOSED: &str = "Closed";
-/// Why a promotion waits whose pull request is open.
+/// The reason of a promotion that waits for its open pull request.
 pub const REQUEST_OPEN: &str = "PullRequestOpen";
-/// Why a promotion is abandoned whose repository has been gone for a while.
+/// The reason of a promotion that was abandoned because its repository is missing.
 pub const MISSING: &str = "Missing";
-/// Why a promotion is history although what it has open could not be closed.
+/// The reason of a promotion in the history whose pull request could not be closed.
 pub const NOT_TAKEN_BACK: &str = "NotTakenBack";
 
-/// A pipeline.
+/// The state of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     /// The project it belongs to.
@@ -34,21 +33,21 @@ pub struct Pipeline {
     pub name: String,
     /// When it was first applied.
     pub began: Timestamp,
-    /// The run: the revision that is carried through.
+    /// The present run.
     pub run: Option<Run>,
     /// The number of the last run before the pipeline was deleted.
     pub past_runs: u64,
-    /// By environment; the first one has no promotion.
+    /// The environments by name. The first one has no promotion.
     pub environments: BTreeMap<String, Environment>,
-    /// Nobody promotes anything until it is resumed.
+    /// Who suspended the pipeline, and why. No attempts begin until it is resumed.
     pub suspended: Option<Note>,
-    /// Revisions that are not promoted in any run.
+    /// Revisions that no run promotes.
     pub abandoned: Vec<String>,
     /// The ids of the last commands that were obeyed ([`Note::id`]), oldest first. A copy of one of them does nothing.
     pub obeyed: Vec<u64>,
     /// What the last evaluation found, for people.
     pub condition: Condition,
-    /// It was deleted: what is open is closed, then it ends.
+    /// Whether it was deleted: what is open is closed, then the pipeline ends.
     pub deleted: bool,
     /// The one pending wake-up.
     pub wake: Option<Timestamp>,
@@ -59,7 +58,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline that has observed nothing.
+    /// A pipeline without observations.
     pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -84,36 +83,36 @@ impl Pipeline {
         SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
     }
 
-    /// The environments with a target that cannot be read, and why.
+    /// The environments whose targets cannot all be read, with the reason.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
         self.environments.iter().filter_map(|(name, state)| Some((name.as_str(), state.unreadable.as_deref()?)))
     }
 
-    /// Whether this command was obeyed before. One without an identity never was.
+    /// Whether this command was obeyed before. A command without an id never was.
     pub fn has_obeyed(&self, note: &Note) -> bool {
         note.id != 0 && self.obeyed.contains(&note.id)
     }
 
-    /// Whether it is deleted, and nothing is left to close.
+    /// Whether the pipeline is deleted and nothing is left to close.
     pub fn over(&self) -> bool {
         self.deleted && self.environments.values().all(|environment| environment.closing.is_empty())
     }
 }
 
-/// A revision on its way through the pipeline. A run begins each time the revision changes, so a revision that comes back is promoted
-/// again.
+/// A revision on its way through the pipeline. Each change of the revision begins a new run, so a revision that comes back is
+/// promoted again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// 1, 2, 3, …
     #[serde(rename = "n")]
     pub number: u64,
-    /// What is carried through.
+    /// The revision that is promoted.
     #[serde(rename = "r")]
     pub revision: String,
     /// When it began.
     #[serde(rename = "t")]
     pub since: Timestamp,
-    /// Who set the revision; empty: that is not known.
+    /// The identities of the revision's authors. Empty: they are not known.
     #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
     pub authors: Vec<String>,
 }
@@ -126,99 +125,99 @@ fn is_none(n: &u32) -> bool {
     *n == 0
 }
 
-/// An environment of a pipeline.
+/// The state of an environment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// The promotion into it that is current.
+    /// The current promotion into it.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
     /// Attempts that are being taken back.
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub closing: Vec<Closing>,
-    /// The revision it stays on.
+    /// The revision that it is held on, with the command.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<(String, Note)>,
-    /// It was removed from the pipeline in this run; how often its next promotion counts as attempted anew.
+    /// The environment was removed from the pipeline in this run; and how many new attempts its next promotion counts.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<(u64, u32)>,
-    /// The last run whose revision all its targets ran and were healthy on.
+    /// The last run whose revision all targets were healthy on.
     #[serde(rename = "ps", default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<u64>,
-    /// Why one of its targets cannot be read.
+    /// Why a target cannot be read.
     #[serde(rename = "ur", default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
-    /// The revision on which all its targets are healthy, and since when.
+    /// The revision that all targets are healthy on, and since when.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<(String, Timestamp)>,
 }
 
-/// The promotion of a revision into an environment, in a run.
+/// The promotion of a revision into an environment in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promotion {
-    /// The run.
+    /// The number of the run.
     #[serde(rename = "n")]
     pub run: u64,
-    /// What is promoted.
+    /// The revision that is promoted.
     #[serde(rename = "r")]
     pub revision: String,
-    /// Where it is in its life.
+    #[expect(missing_docs, reason = "the name says it")]
     #[serde(rename = "s")]
     pub phase: Phase,
-    /// When it was found to be needed.
+    /// When it became necessary.
     #[serde(rename = "t")]
     pub since: Timestamp,
-    /// How often it was attempted; the number of the present or last attempt.
+    /// The number of the present or last attempt.
     #[serde(rename = "a", default)]
     pub attempt: u32,
-    /// How often a person had it attempted anew: part of the identity of what an attempt makes.
+    /// How often a person has ordered a new attempt after an end: a part of the identity of the effect.
     #[serde(rename = "g", default)]
     pub again: u32,
-    /// When it was last attempted.
+    /// When the last attempt was ordered.
     #[serde(rename = "at", default, skip_serializing_if = "Option::is_none")]
     pub attempted: Option<Timestamp>,
-    /// Until then the attempt belongs to whoever carries it out; after a failure, when it is attempted again.
+    /// During an attempt: when its worker's lease ends. After a failure: when the next attempt is due.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
-    /// How many attempts in a row got nowhere: the pause after each is longer.
+    /// The number of attempts in a row without progress. The pause after each is longer.
     #[serde(rename = "fl", default, skip_serializing_if = "is_none")]
     pub fruitless: u32,
-    /// Somebody carries out the attempt.
+    /// Whether a worker has begun the attempt.
     #[serde(rename = "k", default)]
     pub claimed: bool,
-    /// All targets have been healthy on it in this run.
+    /// Whether all targets have been healthy on the revision in this run.
     #[serde(rename = "ok", default)]
     pub completed: bool,
-    /// All targets run it and are healthy, although the promotion failed: that alone does not make it succeed.
+    /// Whether all targets are healthy on the revision although the promotion failed. It then needs a success of its own.
     #[serde(rename = "cf", default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
-    /// The hash of what was told last about looks that fail: a copy of it tells nothing.
+    /// The hash of the last report about failed looks. A copy of that report is not published again.
     #[serde(rename = "uo", default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
-    /// Its host was asked since whether it was merged late.
+    /// Whether the host was asked whether the pull request was merged late.
     #[serde(rename = "aq", default, skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
-    /// Who approved it.
+    /// The approvals so far.
     #[serde(rename = "ap", default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Note>,
-    /// It does not need (any more) approval.
+    /// Whether it needs no (more) approval.
     #[serde(rename = "y", default)]
     pub approved: bool,
-    /// When people were last reminded that it waits for approval.
+    /// When people were last reminded of the approval.
     #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
     pub reminded: Option<Timestamp>,
-    /// How the present attempt is carried out; a changed definition applies to the next one.
+    /// The strategy of the present attempt. A changed definition applies to the next one.
     #[serde(rename = "st", default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// What the attempt made.
+    /// The effect of the attempt.
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<Made>,
-    /// Why it is as it is: a word for machines, a sentence for people.
+    /// The reason of its state, for machines and for people.
     #[serde(rename = "w", default)]
     pub why: Condition,
 }
 
 impl Promotion {
-    /// A promotion that was found to be needed just now.
+    /// A promotion that has just become necessary.
     pub(super) fn needed(run: &Run, approved: bool, now: Timestamp) -> Self {
         Self {
             run: run.number,
@@ -246,7 +245,8 @@ impl Promotion {
 }
 
 impl Promotion {
-    /// Whether what it made ended badly: its sequence failed, its pull request was closed. A person who gave it up has decided otherwise.
+    /// Whether its effect failed: the sequence failed, or the pull request was closed. A promotion that a person gave up is none of
+    /// these.
     pub fn ended_badly(&self) -> bool {
         match self.phase {
             Phase::Failed => self.due.is_none() && self.effect.is_some(),
@@ -255,97 +255,98 @@ impl Promotion {
         }
     }
 
-    /// Whether its pull request is open, and has not been looked at for a while because the host refuses.
+    /// Whether its pull request is open, and could not be read for a while because the host refuses.
     pub fn is_unobserved(&self) -> bool {
         let request = matches!(self.effect, Some(Made::PullRequest { .. }));
         self.phase == Phase::Created && request && self.why.reason != REQUEST_OPEN
     }
 
-    /// Whether what it made is looked at: it is open, or it may have been merged late. The host is asked about that once.
+    /// Whether the state of its effect is read: it is open, or it may have been merged late. The host is asked about the latter
+    /// once.
     pub fn is_watched(&self) -> bool {
         self.phase == Phase::Created || self.contested && self.ended_badly() && !self.asked
     }
 }
 
-/// Where a promotion is in its life.
+/// The phase of a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Phase {
     /// A gate is closed: approval, soak, window, hold, suspension.
     Waiting,
-    /// An attempt is on its way.
+    /// An attempt was ordered or is in progress.
     Attempting,
-    /// The attempt made something that takes its time: a pull request is open, a sequence runs.
+    /// The effect exists and takes its time: a pull request is open, or a sequence runs.
     Created,
-    /// The attempt failed; it is repeated when due.
+    /// The attempt failed. Another one follows when it is due.
     Failed,
-    /// Done.
+    /// The targets are healthy on the revision.
     Succeeded,
-    /// The pull request was closed, or a person gave it up: no further attempt in this run.
+    /// The pull request was closed, or a person gave the promotion up: there are no more attempts in this run.
     Abandoned,
-    /// A person rejected it: no further attempt in this run.
+    /// A person rejected the revision: there are no more attempts in this run.
     Rejected,
 }
 
 impl Phase {
-    /// Whether it never changes again, unless a person asks for another attempt.
+    /// Whether the phase is final unless a person orders another attempt.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Abandoned | Self::Rejected)
     }
 }
 
-/// What an attempt made outside.
+/// The effect of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Made {
     /// A pull request.
     PullRequest {
-        /// Its number at the host.
+        /// The number at the host.
         number: u64,
-        /// Where people find it.
+        /// The address for people.
         url: String,
-        /// Its branch.
+        /// The name of the branch.
         branch: String,
-        /// The newest commit of the branch, as Keelway wrote it.
+        /// The newest commit of the branch that Keelway wrote.
         head: String,
-        /// Whether the host could merge it, as far as it says.
+        /// Whether the host could merge it. `None`: the host does not say.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mergeable: Option<bool>,
     },
-    /// A delivery.
+    /// A sequence.
     Sequence {
-        /// Its context.
+        /// The context of the sequence.
         context: String,
     },
     /// A notification.
     Notification {
-        /// Its id.
+        /// The id of the notification.
         id: String,
     },
 }
 
-/// An attempt that is being taken back: its pull request is closed, once nobody can be working on it any more.
+/// An attempt that is being taken back: its pull request is closed when no worker can be busy with it any more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Closing {
-    /// As it was when it was given up.
+    /// The promotion at the time it was given up.
     #[serde(rename = "p")]
     pub promotion: Promotion,
-    /// Not before: until then, somebody may still be making the pull request.
+    /// When it may be closed: a worker may create the pull request until then.
     #[serde(rename = "d")]
     pub due: Timestamp,
-    /// How often closing was tried.
+    /// The number of tries to close it.
     #[serde(rename = "n", default)]
     pub tries: u32,
-    /// It was ordered, and nobody has told how it went yet.
+    /// Whether a try was ordered whose result is not known yet.
     #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
     pub ordered: bool,
-    /// Since when it has failed.
+    /// Since when closing has failed.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Timestamp>,
-    /// What the comment says.
+    /// The text of the comment.
     #[serde(rename = "m")]
     pub comment: String,
-    /// The promotion has left the state like this: it becomes history when it is known what became of what it has open.
+    /// The final phase of a promotion that has left the state. It becomes history when the fate of its pull request is known.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<(Phase, Condition)>,
 }

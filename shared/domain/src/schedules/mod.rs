@@ -1,8 +1,10 @@
 //! Schedules: they trigger a sequence at the times of a cron expression, or once.
 //!
-//! A schedule is a subject of its own, with one wake-up for its next time. [`decide`] says what a message does to it: the triggers that are
-//! due, and when the next ones are. The ids of a trigger follow from the schedule, the time it was due at, and the service, so it counts once
+//! A schedule is a subject with one wake-up, for its next time. [`decide`] decides which triggers are due and when the next ones
+//! are. The id of a trigger is derived from the schedule, the time at which it was due, and the service, so it has one effect
 //! however often it is made.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 #[cfg(test)]
 mod tests;
@@ -18,68 +20,66 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most this many services in one schedule: their triggers are made in one commit.
+/// The most services of a schedule: their triggers are made in one commit.
 pub const MAX_SERVICES: usize = 20;
 /// The largest data of a schedule, in bytes of JSON.
 pub const MAX_DATA_BYTES: usize = 16 * 1024;
-/// Records are numbered round and round below this.
+/// Record numbers wrap around at this number.
 const NUMBERS: u16 = 4000;
 
 /// A transition record of a schedule; it makes triggers.
 pub type Record = crate::record::Record<Firing>;
 
-/// What a schedule triggers, and when.
+/// A schedule's specification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The stage.
     pub stage: StageName,
-    /// The sequence.
     pub sequence: SequenceName,
-    /// Of these services; at least one.
+    /// The services, at least one.
     pub services: Vec<ServiceName>,
-    /// At which times.
+    /// The times.
     pub when: When,
     /// The IANA time zone of a cron expression; absent: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// Not before.
+    /// No trigger before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Timestamp>,
-    /// Not at this time and later.
+    /// No trigger at this time or later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// Not at all, for now.
+    /// No triggers for now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// What happens while the run before is open.
+    /// What happens if the last run has not ended.
     pub concurrency: Concurrency,
     /// The trigger's data, without project, stage and service.
     #[serde(default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
 }
 
-/// At which times a schedule triggers.
+/// The times at which a schedule triggers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum When {
-    /// Those of a cron expression.
+    /// The times of a cron expression.
     Cron(String),
-    /// Once.
+    /// One time.
     At(Timestamp),
 }
 
-/// What a schedule does if the run before is still open.
+/// What a schedule does if the last run has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Concurrency {
-    /// It triggers, and the new run waits for its turn.
+    /// It triggers; the new run waits for its turn.
     Queue,
-    /// It does not trigger this time.
+    /// It skips this time.
     Skip,
 }
 
 impl Spec {
-    /// The first time after `after` at which it triggers.
+    /// The first time after `after` at which the schedule triggers.
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         let after = self.start.map_or(after, |start| after.max(Timestamp(start.0 - 1)));
         let next = match &self.when {
@@ -93,108 +93,101 @@ impl Spec {
 /// The state of a schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// Its project.
     pub project: ProjectName,
     /// Its name, unique in the project.
     pub name: String,
     /// When it was first applied.
     pub began: Timestamp,
-    /// What it says.
     pub spec: Spec,
-    /// The text as it was applied.
+    /// The text of the manifest.
     pub source: String,
-    /// When it was last applied: what was due before does not count.
+    /// When it was last applied. Earlier times do not count.
     pub applied: Timestamp,
-    /// Whether `next` is that of the spec.
+    /// Whether `next` was computed from the present specification.
     pub planned: bool,
-    /// When it triggers next.
+    /// The next time.
     pub next: Option<Timestamp>,
     /// The message that set `next` ([`Cause::id`]).
     pub armed_by: u64,
     /// The last run of each service.
     pub runs: BTreeMap<ServiceName, Run>,
-    /// The last time that it was due.
+    /// The last time at which it was due.
     pub last: Option<Last>,
-    /// The record of its last commit that made triggers.
+    /// The last record with triggers.
     pub record: Option<RecordId>,
-    /// It was deleted. It stays for a while, so that a message that was stopped can still send what it had decided before.
+    /// Whether it was deleted. A deleted schedule is kept for a while, so that an interrupted message can still send its triggers.
     pub deleted: bool,
 }
 
-/// A run that a schedule has triggered.
+/// A run that a schedule has started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// When it was due.
     pub at: Timestamp,
-    /// Its context.
     pub context: Context,
 }
 
-/// What happened when a schedule was due.
+/// What happened at the last time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Last {
     /// When it was due.
     pub at: Timestamp,
     /// When it triggered.
     pub fired: Timestamp,
-    /// Services whose run before was still open: they were not triggered.
+    /// The services that were skipped because their last run had not ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<ServiceName>,
-    /// It was so late that the time after it had passed as well: those times are left out.
+    /// Whether the function ran so late that further times had passed. Those were left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
 
-/// A trigger that a schedule makes.
+/// A trigger of a schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Firing {
     /// When it was due.
     pub at: Timestamp,
-    /// The execution it starts.
+    /// The execution that it starts.
     pub execution: ExecutionId,
-    /// Its context.
     pub context: Context,
-    /// The stage.
     pub stage: StageName,
-    /// The sequence.
     pub sequence: SequenceName,
-    /// The service.
     pub service: ServiceName,
-    /// Its data, without project, stage and service.
+    /// The data of the trigger, without project, stage and service.
     pub data: Object,
 }
 
 /// An input of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// It was applied.
+    /// The schedule was applied.
     Look,
     /// The wake-up for this time.
     Due(Timestamp),
 }
 
-/// What a decision reads in addition to the state.
+/// The inputs of a decision besides the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
     /// The message at hand.
     pub cause: Cause,
-    /// The services whose last run is open; needed if it skips them.
+    /// The services whose last run has not ended. Needed for [`Concurrency::Skip`].
     pub open: &'a BTreeSet<ServiceName>,
 }
 
 /// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing to decide any more.
+    /// No change.
     Settle,
-    /// The next state and, if it makes triggers, its record.
+    /// The next state and, if there are triggers, the record with them.
     Commit(Box<(Schedule, Option<Record>)>),
 }
 
 impl Schedule {
-    /// A schedule as it is applied for the first time.
+    /// The state after the first application.
     pub fn new(project: ProjectName, name: String, spec: Spec, source: String, now: Timestamp) -> Self {
         Self {
             project,
@@ -213,7 +206,7 @@ impl Schedule {
         }
     }
 
-    /// It is applied again, as another text says. One that was deleted begins anew.
+    /// The state after a further application. A deleted schedule begins anew.
     pub fn replaced(&self, spec: Spec, source: String, now: Timestamp) -> Self {
         if self.deleted {
             return Self { record: self.record, ..Self::new(self.project.clone(), self.name.clone(), spec, source, now) };
@@ -221,17 +214,17 @@ impl Schedule {
         Self { spec, source, applied: now, planned: false, next: None, ..self.clone() }
     }
 
-    /// It is deleted: nothing is due any more.
+    /// The state after a deletion: nothing is due any more.
     pub fn gone(&self) -> Self {
         Self { deleted: true, planned: true, next: None, armed_by: 0, ..self.clone() }
     }
 
-    /// Its number among subjects.
+    /// The id of the schedule as a subject.
     pub fn id(&self) -> SubjectId {
         SubjectId(hash64(&[b"schedule", self.project.as_str().as_bytes(), self.name.as_bytes()]))
     }
 
-    /// The trigger for a service that is due at a time.
+    /// The trigger for a service at a time.
     fn firing(&self, at: Timestamp, service: &ServiceName) -> Firing {
         let identity = format!("{}/{}/{}/{service}", self.project, self.name, at.0);
         Firing {
@@ -246,22 +239,22 @@ impl Schedule {
     }
 }
 
-/// The same members in the order in which records are stored, so that a message that is made from the record again is the same message.
+/// The members in the order in which records store them, so that a message that is made again from the record has the same bytes.
 fn in_order(data: &Object) -> Object {
     serde_json::from_str(&canonical(&Value::Object(data.clone()))).unwrap_or_else(|_| data.clone())
 }
 
-/// Decides what an input does to a schedule. Pure and total.
+/// Decides an input of a schedule. Pure and total.
 pub fn decide(x: &Schedule, input: Input, facts: &Facts<'_>) -> Decision {
     match input {
         Input::Look if x.planned => Decision::Settle,
         Input::Look => {
-            // A time between the request and this message counts.
+            // A time that passed between the request and this message counts.
             let after = x.last.as_ref().map_or(x.applied, |last| last.at.max(x.applied));
             let next = Schedule { planned: true, next: x.spec.next(after), armed_by: facts.cause.id, ..x.clone() };
             Decision::Commit(Box::new((next, None)))
         }
-        // Early, or replaced: what is owed is scheduled when the message settles.
+        // Too early, or replaced: effects that are owed are performed when the message settles.
         Input::Due(at) if x.next != Some(at) || facts.now < at => Decision::Settle,
         Input::Due(at) => fire(x, at, facts),
     }
@@ -272,7 +265,7 @@ fn fire(x: &Schedule, at: Timestamp, facts: &Facts<'_>) -> Decision {
     let (skipped, due): (Vec<&ServiceName>, Vec<&ServiceName>) = x.spec.services.iter().partition(skips);
     let sends: Vec<Firing> = due.into_iter().map(|service| x.firing(at, service)).collect();
     let following = x.spec.next(at);
-    // Whoever was stopped for a day does not start a day's runs at once.
+    // After an interruption of a day, the runs of that day do not all start at once.
     let late = following.is_some_and(|following| following <= facts.now);
     let mut next = x.clone();
     next.next = if late { x.spec.next(facts.now) } else { following };

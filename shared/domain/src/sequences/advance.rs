@@ -1,4 +1,4 @@
-//! Building the next state: sending the next task, ending the execution, and the record of what is published.
+//! Builds the next state: sends the next task, ends the execution, and makes the record with what is published.
 
 use super::Record;
 use super::approval;
@@ -16,7 +16,7 @@ use crate::record::{Answers, Draft};
 use crate::shipyard::{APPROVAL, DEPLOYMENT_CONFIG, EVALUATION, MAX_FOLLOW_UPS, Stage, Task};
 use serde_json::{Value, json};
 
-/// The largest record: an item holds 400 KB, and the key and other attributes need some of it.
+/// The largest record: an item holds 400 KB, part of which the key and the other attributes need.
 const MAX_RECORD_BYTES: usize = 390 * 1024;
 /// The longest message of a sequence's `.finished`.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
@@ -27,11 +27,11 @@ pub(super) struct Step<'a> {
     pub old: &'a Execution,
     pub next: Execution,
     pub record: Record,
-    /// The commit has something to publish or to pass on.
+    /// Whether the commit publishes something or passes a payload on.
     pub recorded: bool,
-    /// It replaces a commit whose record would have been too large.
+    /// Whether this transition replaces one whose record would have been too large.
     reduced: bool,
-    /// The last `.finished` of the task just completed: its labels and message become the sequence's.
+    /// The last `.finished` of the task that was just completed. Its labels and message become those of the sequence.
     pub last: Option<CloudEvent>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Step<'a> {
         Self { facts, old, next: old.clone(), record, recorded: false, reduced: false, last: None }
     }
 
-    /// The scope of every event about this execution.
+    /// Project, stage and service, which every event about this execution carries.
     pub fn scope(&self) -> Object {
         scope(&self.next)
     }
@@ -75,8 +75,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Continues at a boundary between tasks while the lane is held: sends the next task, waits for its delay, answers automatic
-    /// approvals, or ends the execution when no task is left.
+    /// Continues between two tasks while the execution holds its lane: sends the next task, waits for its delay, answers automatic
+    /// approvals, or ends the execution if no task is left.
     pub fn next_task(&mut self) {
         if self.next.began.is_none() {
             self.sequence_started();
@@ -89,7 +89,7 @@ impl<'a> Step<'a> {
                 return;
             }
             self.next.due = None;
-            // A delay before the first task is not part of the sequence's timeout.
+            // The timeout of the sequence does not include a delay before the first task.
             if self.next.results.is_empty() && self.old.due.is_some() {
                 self.next.began = Some(self.facts.now);
             }
@@ -124,8 +124,8 @@ impl<'a> Step<'a> {
         self.facts.now < due
     }
 
-    /// The own trigger of a retry, or of what a schedule starts, is part of its first record; that of any other execution was published by
-    /// whoever caused it.
+    /// Adds the execution's own trigger to its first record, if it is a retry or was started by a schedule. All other triggers were
+    /// published by whatever caused the execution.
     fn own_trigger(&mut self) {
         let from_outside = self.next.class == Class::Outside && self.next.began.is_none();
         if !from_outside || self.next.trigger_id != event_id(self.next.id, "triggered").to_string() {
@@ -153,7 +153,7 @@ impl<'a> Step<'a> {
         self.draft(draft);
     }
 
-    /// The sequence's own `.started` or `.finished`: the answer to what triggered it.
+    /// The `.started` or `.finished` of the sequence, which answers its trigger.
     fn sequence_draft(&self, kind: Kind, data: Object) -> Draft {
         Draft {
             id: Some(event_id(self.next.id, kind.as_str()).to_string()),
@@ -178,7 +178,7 @@ impl<'a> Step<'a> {
         }
         let mut draft = self.task_draft(name, Kind::Triggered);
         draft.with_base = true;
-        // Which config a task deploys is the shipyard's to say. The payload comes from whoever sent an event, who could name any.
+        // Only the shipyard decides which config a task deploys: the payload comes from the sender of an event, who could name any.
         if let Some(mut given) = self.record.base.get(name).and_then(Value::as_object).cloned()
             && given.remove(DEPLOYMENT_CONFIG).is_some()
         {
@@ -200,12 +200,12 @@ impl<'a> Step<'a> {
         self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);
     }
 
-    /// Ends the execution if an event with the gathered payload and these members would exceed the largest event. What
-    /// follows (a rollback) must be able to start, so it gets the payload as it was before.
+    /// Ends the execution if an event with the payload and these members would exceed the largest event. A rollback that follows
+    /// must be able to start, so it gets the payload without these members.
     pub fn refuse_if_too_large(&mut self, task: &Task, own: &Object) -> bool {
         let mut data = self.record.base.clone();
         crate::payload::merge(&mut data, own);
-        // The envelope's other attributes are short; 1 KB covers the longest of them.
+        // 1 KB covers the longest values of the other attributes.
         let size = Value::Object(data.clone()).to_string().len() + 1024;
         let limit = self.facts.policy.max_event_bytes;
         let Some((field, bytes)) = largest_member(&data).filter(|_| size > limit) else { return false };
@@ -219,7 +219,7 @@ impl<'a> Step<'a> {
         true
     }
 
-    /// A task is complete: its result counts, and the sequences triggered on it follow.
+    /// Completes a task: adds its result, and starts the sequences that are triggered on it.
     pub fn task_done(&mut self, task: &Task, result: TaskResult, status: Status) {
         self.recorded = true;
         let base = &mut self.record.base;
@@ -245,8 +245,8 @@ impl<'a> Step<'a> {
         self.next.view.answered = None;
     }
 
-    /// Sequences triggered on `<stage>.<task>.finished` follow a task, unless a sequence has the same name; also if it is this one, which
-    /// no stage has to declare.
+    /// Starts the sequences triggered on `<stage>.<task>.finished`, unless a sequence has the same name as the task; also if that
+    /// sequence is the present one, which no stage has to declare.
     fn after_task(&mut self, task: &Task, result: TaskResult) {
         let stage = self.facts.current.1.stage(&self.next.stage);
         let declared = |stage: &Stage| stage.sequences.iter().any(|sequence| sequence.name.as_str() == task.name.as_str());
@@ -271,7 +271,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Ends with the last executed task's result.
+    /// Ends with the result of the last executed task.
     pub fn end_normally(&mut self) {
         let text = |field: &str| self.record.base.get(field).and_then(Value::as_str);
         let (result, status) = (TaskResult::of(text("result")), Status::of(text("status")));
@@ -280,7 +280,7 @@ impl<'a> Step<'a> {
         self.end(outcome, &message);
     }
 
-    /// Ends the execution: the sequence's `.finished`, and its follow-ups.
+    /// Ends the execution: publishes the sequence's `.finished`, and starts its follow-ups.
     pub fn end(&mut self, outcome: Outcome, message: &str) {
         self.own_trigger();
         let mut data = self.scope();
@@ -291,7 +291,7 @@ impl<'a> Step<'a> {
         data.insert("result".into(), json!(outcome.result.as_str()));
         data.insert("message".into(), json!(shortened(message)));
         let mut draft = self.sequence_draft(Kind::Finished, data);
-        // Whoever promotes by this sequence takes only such ends from the bus.
+        // The promotions engine takes only the ends of sequences that carry a promotion out.
         if self.record.base.get(PROMOTION).is_some_and(Value::is_object) {
             draft.with.push(PROMOTION.into());
         }
@@ -318,12 +318,12 @@ impl<'a> Step<'a> {
             self.set_off(event, "end".into(), outcome.result);
         }
         if self.record.sends.is_empty() && !self.record.events.iter().any(|draft| draft.with_base || !draft.with.is_empty()) {
-            // The payload is no longer needed.
+            // The payload is not needed any more.
             self.record.base = Object::new();
         }
     }
 
-    /// Notifies the executors of the open task that their answers are no longer needed.
+    /// Tells the executors of the open task that their answers are not needed any more.
     pub fn cancel_task(&mut self, open: RecordId) {
         let task = self.facts.sequence.tasks.get(usize::from(self.next.task));
         let mut data = self.scope();
@@ -341,7 +341,7 @@ impl<'a> Step<'a> {
         self.draft(draft);
     }
 
-    /// The end of an execution whose next record would be too large: its gathered payload is not passed on.
+    /// The end of an execution whose next record would be too large. The payload is not passed on.
     fn reduced(&self, size: usize) -> Self {
         let mut step = Step::new(self.old, self.facts);
         step.reduced = true;
@@ -361,13 +361,13 @@ impl<'a> Step<'a> {
         arm(&mut self.next, self.facts);
     }
 
-    /// [`Step::transition`] as a decision.
+    /// The [`Step::transition`] as a decision.
     pub fn commit(self) -> Decision {
         Decision::Commit(Box::new(self.transition()))
     }
 
-    /// The transition; its record's address goes into the state. A record that is too large for an item ends the execution instead,
-    /// with a message that says so.
+    /// The transition, with the address of its record in the state. If the record does not fit into an item, the execution ends
+    /// instead, with a message about this.
     pub fn transition(mut self) -> Transition {
         let size = if self.recorded { self.record.to_bytes().len() } else { 0 };
         if size > MAX_RECORD_BYTES && !self.reduced {
@@ -382,12 +382,12 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Shortens the message that a sequence's `.finished` repeats from its last task; the task's own event has all of it.
+/// The message that a sequence's `.finished` repeats from its last task, shortened. The task's own event has the whole message.
 fn shortened(message: &str) -> &str {
     &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)]
 }
 
-/// project, stage and service of an execution as event data.
+/// Project, stage and service of an execution as the data of an event.
 pub(super) fn scope(x: &Execution) -> Object {
     let mut data = Object::new();
     data.insert("project".into(), json!(x.project.as_str()));

@@ -1,4 +1,4 @@
-//! Approvals: who decides them, which depends on the payload's result and the task's strategy, and their events.
+//! Approvals: how they are decided (by the result so far and the strategy of the task), and their events.
 
 use super::advance::Step;
 use super::deadline::arm;
@@ -11,20 +11,21 @@ use crate::record::{Answers, Draft};
 use crate::shipyard::{APPROVAL, Task};
 use serde_json::{Value, json};
 
-/// How an approval is decided; the result it is about.
+/// How an approval is decided, and the result so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
-    /// By the engine, in the commit that reaches it.
+    /// The engine approves or declines at once.
     Automatic(TaskResult),
-    /// By a person.
+    /// A person decides.
     Manual(TaskResult),
 }
 
-/// No strategy = automatic (documentation page); no known result = pass; `fail` is declined at once, whatever the strategy. Who is asked
-/// about a pass is asked about a warning, too, unless the task says otherwise.
+/// Without a strategy, the approval is automatic; without a result, the result counts as a pass; a `fail` is declined at once with
+/// every strategy. The strategy for a pass also applies to a warning, unless the task says otherwise.
 ///
-/// Whoever triggers a sequence does not choose who is asked: a result counts only if it is `earned`, and what the payload says about
-/// strategies only where the shipyard names none, so that it can ask for a person and spare nobody the question.
+/// The sender of a trigger must not be able to choose the strategy: a result counts only if it is `earned` by a task, and the
+/// payload's strategy applies only where the shipyard names none. So a payload can demand a person's approval, but cannot avoid
+/// one.
 pub(super) fn strategy(base: &Object, earned: bool, properties: &Object) -> Strategy {
     let text = |object: &Object, field: &str| object.get(field).and_then(Value::as_str).map(str::to_owned);
     let nested = |member: &str, field: &str| base.get(member).and_then(Value::as_object).and_then(|object| text(object, field));
@@ -41,16 +42,15 @@ pub(super) fn strategy(base: &Object, earned: bool, properties: &Object) -> Stra
     if chosen.as_deref() == Some("manual") { Strategy::Manual(result) } else { Strategy::Automatic(result) }
 }
 
-/// The property of an approval that nobody gives to what is their own.
+/// The property of an approval that authors must not give themselves.
 pub const SEPARATE: &str = "separate";
 
-/// Whether somebody else than its authors has to give an approval.
+/// Whether the authors must not give the approval themselves.
 pub fn is_separate(task: &Task) -> bool {
     task.properties.get(SEPARATE) == Some(&Value::Bool(true))
 }
 
-/// Why somebody may not approve what waits for it, as this approval is asked for; `None`: they may. What nobody is known to have triggered could be
-/// their own.
+/// Why a person may not give this approval. `None`: they may. If the authors are not known, everybody counts as one.
 pub fn own(task: &Task, authors: &[String], who: &str) -> Option<String> {
     const RULE: &str = "the shipyard has somebody else approve than who triggers (`separate`)";
     if !is_separate(task) {
@@ -63,10 +63,10 @@ pub fn own(task: &Task, authors: &[String], who: &str) -> Option<String> {
     author.then(|| format!("{RULE}, and {who} triggered this, or repeated it: have somebody else approve"))
 }
 
-/// Whether an `approval.finished` is a decision: `result` is `pass` or `fail`, and `status` is `succeeded` or absent.
+/// Checks that an `approval.finished` is a decision: `result` is `pass` or `fail`, and `status` is `succeeded` or absent.
 ///
 /// # Errors
-/// The member of `data` at fault, and what to send instead.
+/// The invalid member of `data`, and what to send instead.
 pub fn check_decision(event: &CloudEvent) -> Result<(), (&'static str, String)> {
     let result = event.data.get("result").unwrap_or(&Value::Null);
     if !["pass", "fail"].iter().any(|known| result == known) {
@@ -80,7 +80,7 @@ pub fn check_decision(event: &CloudEvent) -> Result<(), (&'static str, String)> 
 }
 
 impl Step<'_> {
-    /// Asks a person. The lane is free for other executions while the approval is open.
+    /// Asks a person. The execution gives its lane back while the approval is open.
     pub fn ask_for_approval(&mut self, task: &Task, trigger: Draft, result: TaskResult) {
         self.draft(trigger);
         self.approval_started(Answers::Own, result, "manual");
@@ -103,11 +103,11 @@ impl Step<'_> {
         self.draft(draft);
     }
 
-    /// An approval decided in the commit that reaches the task; all three of its events are published.
+    /// Decides an approval in the commit that reaches it, and publishes all three of its events.
     pub fn approve_at_once(&mut self, task: &Task, trigger: Draft, result: TaskResult) -> TaskResult {
         let id = self.approval_id("triggered");
         let mut trigger = Draft { id: Some(id.clone()), ..trigger };
-        // The record's payload will contain the decision; the trigger shows the payload before it.
+        // The record's payload will contain the decision; the trigger must show the payload before it.
         for name in ["result", "status", "message"] {
             match self.record.base.get(name) {
                 Some(value) => drop(trigger.data.insert(name.into(), value.clone())),
@@ -126,15 +126,15 @@ impl Step<'_> {
         finished.data.insert("result".into(), json!(decided.as_str()));
         finished.data.insert("message".into(), json!(""));
         self.draft(finished);
-        // Labels and message of the sequence's end are those of the last task, and this one has none; what came before it is no longer
-        // the last, whether or not it was decided in the same commit.
+        // The end of the sequence takes labels and message from its last task. This approval has none, and what came before it is
+        // no longer the last task, even if it was completed in the same commit.
         self.last = None;
         show::task_done(self, task, decided, None);
         self.task_done(task, decided, Status::Succeeded);
         decided
     }
 
-    /// The id of an event about the present task, an approval.
+    /// The id of an event about the present task, which is an approval.
     pub fn approval_id(&self, what: &str) -> String {
         event_id(self.next.id, &format!("approval-{}-{what}", self.next.task)).to_string()
     }
@@ -214,7 +214,7 @@ mod tests {
         ] {
             assert_eq!(strategy(&object(sent.clone()), false, &asked), Strategy::Manual(TaskResult::Pass), "{sent}");
         }
-        // Not even where a result was earned: the shipyard asks somebody.
+        // The payload cannot change this, even where the result was earned: the shipyard asks for a person.
         let sent = object(json!({"result": "warning", "approval": {"warning": "automatic"}}));
         assert_eq!(strategy(&sent, true, &asked), Strategy::Manual(TaskResult::Warning));
         let sent = object(json!({"approval": {"pass": "manual"}}));

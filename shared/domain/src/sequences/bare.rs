@@ -1,5 +1,7 @@
-//! The most frequent answer: a `.started` that says only that an executor began. It decides nothing else, so one conditional write
-//! absorbs it, and it is short enough to be stored in the execution, and then in its record, instead of in an item of its own.
+//! The most frequent answer: a `.started` that only says that an executor has begun. One conditional write absorbs it, and it is so
+//! short that it is stored in the execution and then in its record, not in an item of its own.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::state::{EventRef, Execution, Reaction, ReactionKind};
 use crate::event::{CloudEvent, EventType, Kind, Object};
@@ -9,34 +11,33 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The longest source and id together, and the most data besides the scope, in bytes. They keep an execution's item below 1 KB.
+/// The longest source and id together, and the longest data besides the scope, in bytes. They keep the item of an execution below 1
+/// KB.
 const MAX_NAME_BYTES: usize = 200;
 const MAX_DATA_BYTES: usize = 120;
-/// What the execution itself knows of an answer's data.
+/// The members of an answer's data that the execution itself knows.
 const SCOPE: [&str; 3] = ["project", "stage", "service"];
 
 /// A `.started` in short form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bare {
-    /// Its source.
     #[serde(rename = "s")]
     pub source: String,
-    /// Its id.
     #[serde(rename = "i")]
     pub id: String,
-    /// Its time.
+    /// The time in the event.
     #[serde(rename = "t")]
     pub time: Timestamp,
     /// When it was accepted.
     #[serde(rename = "a")]
     pub at: Timestamp,
-    /// Its data besides the scope.
+    /// The data besides the scope.
     #[serde(rename = "d", default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
 }
 
 impl Bare {
-    /// The short form of a `.started` of this task, if it is short and adds nothing to the payload.
+    /// The short form of a `.started` of this task, if the event is short and adds nothing to the payload.
     pub fn of(event: &CloudEvent, task: &TaskName, at: Timestamp) -> Option<Self> {
         let data: Object = event
             .data
@@ -51,7 +52,7 @@ impl Bare {
         (short && !merges && event.git_commit_id.is_none()).then_some(bare)
     }
 
-    /// The event again.
+    /// The original event.
     pub fn event(&self, x: &Execution, task: &str, trigger: &RecordId) -> CloudEvent {
         let mut data = self.data.clone();
         let scope = [x.project.as_str(), x.stage.as_str(), x.service.as_str()];
@@ -70,18 +71,18 @@ impl Bare {
     }
 }
 
-/// What the first `.started` of a task adds to an execution that has not been read; [`super::decide`] gives the same result.
+/// The changes that the first `.started` of a task makes to an execution, without reading it. [`super::decide`] makes the same
+/// changes.
 pub struct First {
-    /// The reaction.
     pub reaction: Reaction,
-    /// What the views show.
+    /// The event as the views show it.
     pub latest: EventRef,
-    /// The event, to be kept.
+    /// The event as it is stored.
     pub bare: Bare,
 }
 
 impl First {
-    /// Of a `.started` of this task, accepted at that time.
+    /// The changes for a `.started` of this task that was accepted at that time.
     pub fn of(event: &CloudEvent, task: &TaskName, at: Timestamp) -> Option<Self> {
         let bare = Bare::of(event, task, at)?;
         Some(Self { reaction: Reaction::of(event, ReactionKind::Started, task.as_str(), at), latest: EventRef::of(event), bare })

@@ -1,4 +1,4 @@
-//! How executions begin: from an outside trigger, a follow-up or a domain event.
+//! The beginning of an execution: from a trigger, a follow-up or a domain event.
 
 use super::advance::{Step, scope};
 use super::facts::{Facts, Policy, Transition};
@@ -13,59 +13,59 @@ use crate::shipyard::{Sequence, Shipyard};
 use crate::time::Timestamp;
 use serde_json::{Value, json};
 
-/// Everything known about an execution when it is caused.
+/// What is known about an execution when it is caused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Birth {
-    /// Its id.
+    #[expect(missing_docs, reason = "the name says it")]
     pub id: ExecutionId,
-    /// Scope.
+    /// The project of the scope.
     pub project: ProjectName,
-    /// Scope.
+    /// The context of the scope.
     pub context: Context,
-    /// Scope; unchecked, for a start that is refused because of it.
+    /// The stage of the scope. Not validated, because a start may be refused for an invalid stage.
     pub stage: String,
-    /// Scope.
+    /// The service of the scope.
     pub service: ServiceName,
-    /// The sequence's name; unchecked like the stage.
+    /// The name of the sequence. Not validated, like the stage.
     pub sequence: String,
-    /// The shipyard revision it keeps.
+    /// The shipyard revision that it keeps.
     pub revision: String,
     /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
-    /// Who triggered it; empty: that is not known.
+    /// The identities of those who triggered it. Empty: they are not known.
     pub authors: Vec<String>,
-    /// Its `.triggered` event's id.
+    /// The id of its `.triggered` event.
     pub trigger_id: String,
-    /// When its root was accepted.
+    /// When the outside event at its root was accepted.
     pub accepted: Timestamp,
     /// When it was itself caused: when its trigger was accepted, or its parent's transition was committed.
     pub caused: Timestamp,
-    /// Its part of the queue.
+    /// Its class in the lane's queue.
     pub class: Class,
     /// Its number among those that one commit causes.
     pub place: u16,
-    /// What caused it.
+    /// The execution that caused it, or that it repeats.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when its root was accepted.
     pub epoch: u32,
-    /// Sort key of the item that holds its first payload.
+    /// The sort key of the item with its first payload.
     pub payload: String,
     /// Its first payload.
     pub data: Object,
-    /// The tasks that are behind it when it begins: none, unless it is a retry.
+    /// The tasks that a retry does not repeat. Otherwise none.
     pub done: Done,
     /// The message that starts it.
     pub cause: Cause,
 }
 
-/// The tasks that a retry does not repeat: those that the execution it repeats had completed before.
+/// The tasks that a retry does not repeat, because the original execution had completed them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Done {
-    /// How many.
+    /// The number of these tasks.
     pub tasks: u16,
-    /// Their results.
+    /// The results of these tasks.
     pub results: Vec<TaskResult>,
-    /// Their times; executions that began under an older version lack the first ones.
+    /// The times of these tasks. Executions that began under an older version lack the first ones.
     pub times: Vec<TaskTimes>,
 }
 
@@ -92,7 +92,7 @@ pub fn first_payload(data: &Object, x: &Execution) -> Object {
     base
 }
 
-/// A new execution, as the context's flags and the windows of its stage require: it wants its lane, is held back, or ends before it begins.
+/// A new execution. By the context's flags and the windows of its stage, it wants its lane, is held back, or ends before it begins.
 pub fn born(birth: &Birth, entrance: &Entrance<'_>) -> Transition {
     let Entrance { sequence, flags, now, .. } = *entrance;
     let mut x = fresh(birth);
@@ -112,7 +112,7 @@ pub fn born(birth: &Birth, entrance: &Entrance<'_>) -> Transition {
     Transition { next: x, record: None }
 }
 
-/// An execution that cannot start, for the reason `message` gives; Keptn answers such triggers with an errored `.finished`.
+/// An execution that cannot start, with the reason. As in Keptn, an errored `.finished` answers the trigger.
 pub fn never_started(birth: &Birth, message: &str, now: Timestamp) -> Transition {
     over(&fresh(birth), &Sequence::none(), (End::NeverStarted, Status::Errored), message, (birth.cause, now))
 }

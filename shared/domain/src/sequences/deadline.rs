@@ -1,14 +1,14 @@
-//! Deadlines, and the one wake-up that serves them.
+//! Deadlines, and the single wake-up that serves them.
 
 use super::facts::{Facts, Policy};
 use super::state::{Execution, Lane, ReactionKind};
 use crate::shipyard::Sequence;
 use crate::time::{Span, Timestamp};
 
-/// A wake-up that is at least this far ahead can also serve a later deadline: it covers the skew of the clocks involved.
+/// A pending wake-up that is at least this far ahead can serve a later deadline too. Covers the skew of the clocks involved.
 const REUSE_WAKE: Span = Span::seconds(60);
 
-/// When an execution must be looked at if nothing else happens: its next deadline, or the end of a delay.
+/// When the execution needs a decision if nothing else happens: its next deadline, or the end of a delay.
 pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<Timestamp> {
     if x.outcome.is_some() {
         return None;
@@ -19,7 +19,7 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
     let task = sequence.tasks.get(usize::from(x.task))?;
     let of_task = match (x.is_open(), x.sent) {
         (false, _) => x.due.filter(|_| x.lane == Lane::Holds),
-        // A person has as long as the task says, otherwise for ever: the defaults are about executors.
+        // A person has as long as the task says, otherwise unlimited time: the defaults apply to executors only.
         (true, Some(sent)) if x.waits_for_approval() => task.timeout.filter(|span| span.0 > 0).map(|span| sent + span),
         (true, Some(sent)) => match x.reactions.iter().filter(|r| r.kind == ReactionKind::Started).map(|r| r.at).min() {
             None => Some(sent + task.start_deadline.unwrap_or(policy.start_deadline)),
@@ -34,7 +34,7 @@ pub fn deadline(x: &Execution, sequence: &Sequence, policy: &Policy) -> Option<T
     [of_task, of_sequence].into_iter().flatten().min()
 }
 
-/// Keeps one wake-up pending: a new one only if none is pending that is far enough ahead and early enough.
+/// Keeps one wake-up pending. Plans a new one only if the pending one is too late or about to be due.
 pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy) {
         let serves = next.wake.is_some_and(|wake| facts.now + REUSE_WAKE < wake && wake <= deadline);
@@ -45,7 +45,8 @@ pub(super) fn arm(next: &mut Execution, facts: &Facts<'_>) {
     }
 }
 
-/// After an answer, the deadline changes. The pending wake-up finds a later deadline; only an earlier one needs its own wake-up.
+/// Adjusts the wake-up after an answer. The pending wake-up will find a later deadline by itself; only an earlier deadline needs
+/// another one.
 pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
     if let Some(deadline) = deadline(next, facts.sequence, &facts.policy)
         && next.wake.is_none_or(|wake| wake > deadline || wake < facts.now)
@@ -56,6 +57,6 @@ pub(super) fn hasten(next: &mut Execution, facts: &Facts<'_>) {
 
 fn set(next: &mut Execution, deadline: Timestamp) {
     next.wake = Some(deadline);
-    // A wake-up that sets the next one says so afterwards.
+    // A wake-up that plans the next one notes this afterwards.
     next.armed_by = None;
 }

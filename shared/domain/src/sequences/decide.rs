@@ -1,4 +1,4 @@
-//! The entry point: decides what an input does to an execution.
+//! The entry point: decides an input of an execution.
 
 use super::advance::Step;
 use super::deadline::{arm, deadline};
@@ -11,10 +11,10 @@ use crate::names::Context;
 use crate::shipyard::DEPLOYMENT_CONFIG;
 use crate::time::{Span, Timestamp};
 
-/// A trigger that nobody has answered for this long may have been lost on its way to the bus.
+/// The time after which a trigger without an answer may have been lost on its way to the bus.
 pub const UNANSWERED: Span = Span::minutes(2);
 
-/// Decides what an input does to an execution. Pure and total.
+/// Decides an input. Pure and total.
 pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     match input {
         Input::Reaction(trigger, kind, event, at) => react::executor(x, trigger, (kind, event, at), facts),
@@ -29,7 +29,7 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// An unanswered trigger may never have been published, so it is repeated once; that of an approval is never repeated.
+/// Repeats an unanswered trigger once, because it may never have been published. The trigger of an approval is never repeated.
 fn overdue(x: &Execution, facts: &Facts<'_>) -> Decision {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.sent.is_some_and(|sent| sent + UNANSWERED < facts.now);
     if x.outcome.is_some() || !unanswered || x.repeated.is_some() || x.waits_for_approval() {
@@ -75,7 +75,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
             if let (Some(began), Some(paused)) = (x.began, next.paused_at.take()) {
                 next.began = Some(began + (facts.now - paused));
             }
-            // A person may still answer; everything else needs the lane again, including an open task.
+            // A person may still answer an approval; everything else needs the lane again, including an open task.
             if !x.waits_for_approval() {
                 next.lane = Lane::Wants;
                 next.ask += 1;
@@ -87,7 +87,7 @@ fn obey(x: &Execution, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// The stage is closed: it goes back into the queue with another request, because the lock names this one.
+/// The stage is closed: the execution returns to the queue with a new request, because the lock names the present one.
 fn hold(x: &Execution, held: Held, facts: &Facts<'_>) -> Decision {
     let mut next = x.clone();
     next.held = Some(held);
@@ -96,7 +96,7 @@ fn hold(x: &Execution, held: Held, facts: &Facts<'_>) -> Decision {
     Transition::plain(next)
 }
 
-/// What an execution that is held back waits for now. One that waits for its lane only is asked when it gets it.
+/// Updates why the windows hold an execution back. An execution that only waits for its lane is checked when it gets the lane.
 fn look_at_windows(x: &Execution, facts: &Facts<'_>) -> Decision {
     let Some(old) = &x.held else { return Decision::Settle };
     let mut next = x.clone();
@@ -130,7 +130,7 @@ fn abort(x: &Execution, facts: &Facts<'_>) -> Decision {
     step.commit()
 }
 
-/// It never began; like an aborted one it ends, and nothing follows it.
+/// A newer execution replaces this one, which never began. As after an abort, nothing follows it.
 fn superseded(x: &Execution, by: &Context, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     let outcome = Outcome { end: End::Aborted, result: TaskResult::Fail, status: Status::Aborted, at: facts.now };
@@ -140,11 +140,11 @@ fn superseded(x: &Execution, by: &Context, facts: &Facts<'_>) -> Decision {
 }
 
 fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
-    // Replaced, perhaps by a handler that stopped before performing what the new state owes.
+    // Replaced, possibly by a handler that stopped before it performed the effects of the new state.
     if x.outcome.is_some() || x.wake != Some(at) {
         return Decision::Settle;
     }
-    // Early: it is still owed, and is sent again.
+    // Too early: the wake-up is still owed, and is sent again.
     if facts.now < at {
         return Decision::Settle;
     }
@@ -153,7 +153,7 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
         Some(deadline) if facts.now < deadline => {
             let mut next = x.clone();
             next.wake = Some(deadline);
-            // The new one may be later than the deadline that a `.started` brings.
+            // The new wake-up may be later than the deadline that a `.started` causes.
             next.quick = false;
             Transition::plain(next)
         }
@@ -161,9 +161,10 @@ fn wake(x: &Execution, at: Timestamp, facts: &Facts<'_>) -> Decision {
     };
     match decision {
         Decision::Commit(mut transition) => {
-            // Used: if it stayed in the state, it would look overdue for ever. A redelivery finds it replaced, and settles.
+            // The used wake-up must leave the state, where it would look overdue for ever. A redelivery finds it replaced, and
+            // settles.
             transition.next.wake = transition.next.wake.filter(|wake| *wake != at);
-            // Its copies have to schedule the new one if this one stops before it has.
+            // Copies of this wake-up must plan the new one if this handler stops before it does.
             transition.next.armed_by = transition.next.wake.map(|_| facts.cause.id);
             Decision::Commit(transition)
         }
@@ -195,12 +196,12 @@ fn due(x: &Execution, facts: &Facts<'_>) -> Decision {
         let timeout = task.timeout.unwrap_or(facts.policy.task_timeout);
         format!("sequence timed out: task {trigger} was started but not finished within {timeout}")
     } else if x.count(ReactionKind::Finished) > 0 {
-        // For executors that send no `.started`, the `.finished` stands for both once no other executor can have begun.
+        // For executors without `.started`: the `.finished` counts as both, once no other executor can have begun.
         return react::complete(step);
     } else {
         format!("sequence timed out while waiting for task {trigger} to receive a correlating .started or .finished event")
     };
-    // A deployment config would go on for as long as it likes, and the lane is free.
+    // The deployment config would continue for as long as it takes, although the lane is free.
     let config = task.properties.contains_key(DEPLOYMENT_CONFIG);
     if let Some(record) = x.record.filter(|_| config && x.is_open()) {
         step.cancel_task(record);

@@ -1,43 +1,44 @@
-//! What a committed state owes in addition to its record's events and messages and its wake-up, which every engine owes. Duties are
-//! derived, never stored: every handler that loads the state derives the same.
+//! The effects that a committed state owes in addition to the events, messages and wake-ups that every engine owes. They are
+//! derived from the state and never stored: every handler that loads the state derives the same.
 
 use super::state::{End, Execution, Lane};
 use crate::cause::Cause;
 use crate::ids::ExecutionId;
 use crate::names::Context;
 
-/// One duty. Each may be performed any number of times.
+/// An effect. It may be performed any number of times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duty {
-    /// Write a tombstone for an execution that ended before it began; for all others, it is written before the end is committed.
+    /// Write the tombstone of an execution that ended before it began. All other tombstones are written before the end is
+    /// committed.
     Bury,
-    /// Remove the entry of this request from the lane's queue: it is no longer needed.
+    /// Remove the entry of this request from the lane's queue.
     Leave(u32),
     /// Enter the lane's queue with the present request, then drive the lane.
     Ask,
-    /// Check whether this request still holds the lane, as it did before the execution entered the queue; drive the lane if not.
+    /// Check whether this request still holds the lane, as it did before the execution entered the queue. If not, drive the lane.
     Look {
-        /// The holder.
+        /// The execution that holds the lane.
         holder: ExecutionId,
         /// The holder's context.
         context: Context,
-        /// Which of the holder's requests.
+        /// The number of the holder's request.
         ask: u32,
     },
-    /// End the older executions of its sequence that wait for the lane, or have it ended by a newer one.
+    /// End the older executions of the sequence that wait for the lane, or this one if a newer one waits.
     Supersede,
-    /// Drive the lane: it may be free.
+    /// Drive the lane, which may be free.
     Drive,
-    /// Notify a follow-up that it holds the lane: the commit that created it gave it the lane.
+    /// Tell a follow-up that it holds the lane, which the commit that created it has given it.
     Grant(ExecutionId),
-    /// Publish the open task's trigger once more.
+    /// Publish the trigger of the open task once more.
     Repeat,
-    /// Check the context's flags and the shipyard in force again: between our read and our write, the pause may have been lifted, somebody may
-    /// have let the execution through, or other windows may have been applied.
+    /// Read the context's flags and the shipyard in force once more: between the read and the commit, a pause may have ended, a
+    /// person may have let the execution through, or other windows may have been applied.
     Recheck,
 }
 
-/// Everything `x` owes, for a message that may be a redelivery: afterwards, nothing remains to be done.
+/// All effects that `x` owes, for a message that may be a redelivery. Afterwards nothing is owed.
 pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     let mut duties: Vec<Duty> = over_at_birth(x).into_iter().chain(of_lane(x)).collect();
     duties.extend(x.is_replaceable().then_some(Duty::Supersede));
@@ -50,7 +51,8 @@ pub fn owed(x: &Execution, cause: Cause) -> Vec<Duty> {
     duties
 }
 
-/// What a fresh commit owes: the difference between the two states. `old` is what it replaced; `None` = it created the execution.
+/// The effects of a new commit: the difference between the two states. `old`: the state before. `None`: the commit created the
+/// execution.
 pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
     let mut duties: Vec<Duty> = over_at_birth(next).filter(|_| old.is_none()).into_iter().collect();
     if let Some(old) = old.filter(|old| old.lane == Lane::Wants && next.lane != Lane::Wants) {
@@ -59,7 +61,7 @@ pub fn fresh(old: Option<&Execution>, next: &Execution) -> Vec<Duty> {
     let moved = old.is_none_or(|old| old.lane != next.lane || old.ask != next.ask || (old.held.is_some() && next.held.is_none()))
         || next.outcome.is_some();
     duties.extend(of_lane(next).filter(|_| moved));
-    // After it entered the queue: of two that come at once, at least one sees the other.
+    // Only after it has entered the queue: of two executions that enter at once, at least one sees the other.
     duties.extend((moved && next.is_replaceable()).then_some(Duty::Supersede));
     if next.repeated.is_some() && old.is_some_and(|old| old.repeated.is_none()) {
         duties.push(Duty::Repeat);
@@ -76,7 +78,7 @@ fn over_at_birth(x: &Execution) -> Option<Duty> {
 }
 
 fn of_lane(x: &Execution) -> Option<Duty> {
-    // An execution that never started was never in a lane or its queue.
+    // An execution that never started was neither in the lane nor in its queue.
     let never = x.outcome.is_some_and(|outcome| outcome.end == End::NeverStarted);
     match x.lane {
         Lane::Wants => Some(Duty::Ask),

@@ -14,43 +14,43 @@ use crate::time::{Span, Timestamp};
 /// An input of an execution.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a> {
-    /// The lane is given to it for this request.
+    /// The lane was granted for this request.
     Granted(u32),
-    /// An executor's `.started` or `.finished` of the task this trigger names, accepted at that time.
+    /// An executor's `.started` or `.finished` of the task with this trigger, and when it was accepted.
     Reaction(RecordId, ReactionKind, &'a CloudEvent, Timestamp),
-    /// A person's `approval.finished` for this trigger; the API knows who it was.
+    /// A person's `approval.finished` for this trigger, and when it was accepted. The API has verified the person.
     Decision(RecordId, &'a CloudEvent, Timestamp),
-    /// The wake-up armed for this time.
+    /// The wake-up for this time.
     Wake(Timestamp),
-    /// What holds it back, or should, may have changed: the context's flags, or the windows of its stage.
+    /// The conditions that hold executions back may have changed: the context's flags, or the windows of the stage.
     Obey,
-    /// The context, or the execution's stage of it, was aborted. This is no part of [`Input::Obey`], because an abort publishes: of two
-    /// deliveries of one message, both must decide it.
+    /// The context, or the execution's stage in it, was aborted. Separate from [`Input::Obey`], because an abort publishes events:
+    /// two deliveries of one message must both decide it.
     Abort,
-    /// A newer execution of its sequence, in that context, waits for the same lane.
+    /// A newer execution of the sequence, in that context, waits for the same lane.
     Superseded(&'a Context),
-    /// The sweep found it overdue: settle what it waits for.
+    /// The sweep found the execution overdue: settle it.
     Settle,
 }
 
-/// What a decision reads in addition to the state.
+/// The inputs of a decision besides the state.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
     /// The message at hand.
     pub cause: Cause,
-    /// The context's flags; needed for [`Input::Granted`] and [`Input::Obey`].
+    /// The flags of the context. Needed for [`Input::Granted`] and [`Input::Obey`].
     pub flags: &'a Flags,
-    /// The definition it was accepted with.
+    /// The definition with which the execution was accepted.
     pub sequence: &'a Sequence,
-    /// The shipyard in force now and its revision: decides what follows.
+    /// The revision of the shipyard in force, and the shipyard, which decides what follows.
     pub current: (&'a str, &'a Shipyard),
-    /// The payload gathered so far: of the named record, or before the first task of the trigger ([`super::first_payload`]).
+    /// The payload so far: that of the named record or, before the first task, that of the trigger ([`super::first_payload`]).
     pub base: &'a Object,
-    /// The events behind the open task's reactions that carry data, as [`super::events_needed`] says.
+    /// The events of the open task's reactions that carry data, as [`super::events_needed`] lists them.
     pub events: &'a [CloudEvent],
-    /// What is stored about remediations of the service; needed where the next task may be `get-action`.
+    /// The stored remediations of the service. Needed where the next task may be `get-action`.
     pub remediation: Option<&'a Remediation>,
     /// Deadlines and limits.
     pub policy: Policy,
@@ -59,37 +59,38 @@ pub struct Facts<'a> {
 /// Deadlines and limits in force for a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// From a task's trigger to its first `.started`, unless the task says otherwise.
+    /// The time from a task's trigger to its first `.started`, unless the task says otherwise.
     pub start_deadline: Span,
-    /// From `.started` to the task's completion, unless the task says otherwise; 0 = for ever.
+    /// The time from `.started` to the completion of a task, unless the task says otherwise. 0: no limit.
     pub task_timeout: Span,
-    /// Largest event in bytes.
+    /// The largest event in bytes.
     pub max_event_bytes: usize,
 }
 
 /// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
+    /// No change: complete what an earlier delivery of this message began, if there was one.
     Settle,
-    /// The same answer counted before, in another message, which completes its own work: nothing to do.
+    /// The same answer was absorbed in another message, which completes its own work: nothing to do.
     Duplicate,
-    /// An answer to a task that is over: a duplicate if the record that closed the task absorbed it, otherwise stale.
+    /// An answer to a task that is over. It is a duplicate if the record that closed the task has absorbed it, otherwise it is
+    /// stale.
     Late,
-    /// It is kept in the history and counts for nothing.
+    /// It is stored in the history, and has no effect.
     Noted,
-    /// It cannot be used, for this reason.
+    /// It is invalid, for this reason.
     Invalid(String),
     /// The next state.
     Commit(Box<Transition>),
 }
 
-/// A commit: the next state and, if it publishes or passes on a payload, its record (which the next state names).
+/// A commit: the next state and, if it publishes or passes on a payload, its record, which the next state names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Transition {
     /// The next state.
     pub next: Execution,
-    /// Its record.
+    /// The transition record, if there is one.
     pub record: Option<Record>,
 }
 

@@ -1,4 +1,4 @@
-//! What follows an end: which sequences are triggered on it, and with which selectors.
+//! Follow-ups: which sequences the end of a task or sequence starts, and under which conditions.
 
 use super::state::{End, Execution};
 use crate::event::{Kind, Object, SOURCE, TaskResult};
@@ -10,19 +10,19 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// An execution that a commit causes.
+/// An execution that a commit starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FollowUp {
-    /// Its id.
+    /// The id of the execution.
     #[serde(rename = "x")]
     pub execution: ExecutionId,
-    /// Its stage.
+    /// The stage of the execution.
     #[serde(rename = "s")]
     pub stage: StageName,
-    /// Its sequence.
+    /// The sequence of the execution.
     #[serde(rename = "q")]
     pub sequence: SequenceName,
-    /// The shipyard revision in force at the commit: the follow-up keeps it.
+    /// The shipyard revision in force at the commit, which the follow-up keeps.
     #[serde(rename = "v")]
     pub revision: String,
     /// The id of its `.triggered` event.
@@ -30,22 +30,22 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
-/// A task or sequence that has ended, as the sequences triggered on it see it.
+/// The end of a task or sequence.
 pub(super) struct Ended<'a> {
     /// The execution, with the results of all completed tasks.
     pub x: &'a Execution,
-    /// Its tasks.
+    /// The tasks of its sequence.
     pub tasks: &'a [Task],
-    /// The event that these sequences name in `triggeredOn`.
+    /// The event that `triggeredOn` names.
     pub event: String,
-    /// Distinguishes the follow-ups of one end from those of another.
+    /// Distinguishes the follow-ups of this end from those of another.
     pub cause: String,
-    /// How it ended.
+    /// The result.
     pub result: TaskResult,
 }
 
 impl Ended<'_> {
-    /// The sequences triggered on it, in file order, each with its trigger event.
+    /// The sequences that this end starts, in the order of the file, each with its trigger event.
     pub fn follow_ups(&self, (revision, shipyard): (&str, &Shipyard), now: Timestamp) -> Vec<(Draft, FollowUp)> {
         let fires = |sequence: &Sequence| sequence.triggered_on.iter().any(|t| t.event == self.event && self.fires(t));
         let chosen = shipyard.triggered_on(&self.event).filter(|(_, sequence)| fires(sequence));
@@ -74,7 +74,7 @@ impl Ended<'_> {
         (draft, FollowUp { execution, stage, sequence, revision: revision.to_owned(), trigger_id })
     }
 
-    /// Without a selector an end fires only on `pass`; with one, every entry must match.
+    /// Whether the end meets the conditions: without a selector it must be a `pass`; with one, every entry must match.
     fn fires(&self, trigger: &Trigger) -> bool {
         match &trigger.selector {
             None => self.result == TaskResult::Pass,
@@ -93,13 +93,13 @@ impl Ended<'_> {
     }
 }
 
-/// The follow-ups of a record that need the lane the execution itself is on: they enter its queue in the same commit.
+/// The follow-ups that need the lane of the execution itself: they enter its queue in the same commit.
 pub fn same_lane<'a>(x: &'a Execution, follow_ups: &'a [FollowUp]) -> impl Iterator<Item = (usize, &'a FollowUp)> {
     follow_ups.iter().enumerate().filter(|(_, follow_up)| follow_up.stage.as_str() == x.stage)
 }
 
-/// The sequences that would have followed an end, directly or not, if everything had passed, and will not; without those that follow
-/// a failure. In the order in which they would have come.
+/// The sequences that a success would have started, directly or indirectly, and that will not start now; without those that follow
+/// a failure. In the order in which they would have started.
 pub fn unreached<'a>(x: &Execution, tasks: &[Task], shipyard: &'a Shipyard) -> Vec<(&'a Stage, &'a Sequence)> {
     let Some(outcome) = x.outcome else { return vec![] };
     let silent = matches!(outcome.end, End::Aborted | End::NeverStarted);
@@ -120,7 +120,7 @@ pub fn unreached<'a>(x: &Execution, tasks: &[Task], shipyard: &'a Shipyard) -> V
     found
 }
 
-/// The sequences that follow an event when everything has passed.
+/// The sequences that follow an event if everything passes.
 fn on_pass<'a>(event: &str, shipyard: &'a Shipyard) -> Vec<(&'a Stage, &'a Sequence)> {
     let passes = |entries: &Vec<Match>| entries.iter().all(|entry| entry.result == TaskResult::Pass);
     let fires = |trigger: &Trigger| trigger.event == event && trigger.selector.as_ref().is_none_or(passes);
@@ -128,8 +128,8 @@ fn on_pass<'a>(event: &str, shipyard: &'a Shipyard) -> Vec<(&'a Stage, &'a Seque
     sequences.filter(|(_, sequence)| sequence.triggered_on.iter().any(fires)).collect()
 }
 
-/// Which sequences a domain event starts: those triggered on its name, with or without the common prefix. A selector is
-/// compared with the event's own result.
+/// The sequences that a domain event starts: those triggered on its name, with or without the common prefix. A selector is compared
+/// with the event's own result.
 pub fn domain_event_starts<'a>(shipyard: &'a Shipyard, ty: &'a str, data: &Object) -> Vec<(&'a Stage, &'a Sequence)> {
     let short = ty.strip_prefix(crate::event::PREFIX).unwrap_or(ty);
     let result = data.get("result").and_then(|value| value.as_str()).map(|text| TaskResult::of(Some(text)));

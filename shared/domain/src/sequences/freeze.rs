@@ -1,7 +1,7 @@
-//! The windows of a stage: which executions they hold back, and which one a person lets through.
+//! The windows of a stage: which executions they hold back, and which ones a person lets through.
 //!
-//! Windows are a condition of the stage, not of a delivery: those of the shipyard in force count, also for executions that were accepted
-//! before it. They hold back what has not begun; an execution that has begun runs to its end.
+//! Windows belong to the stage, not to a delivery: those of the shipyard in force apply, also to executions that were accepted
+//! before it. They hold back executions that have not begun; an execution that has begun continues to its end.
 
 use super::facts::Facts;
 use super::flags::Flags;
@@ -14,48 +14,48 @@ use serde::{Deserialize, Serialize};
 /// Why an execution may not begin, although it is in the lane's queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// Since when.
+    /// When it was first held back.
     pub since: Timestamp,
-    /// When it may begin, if nothing changes; `None`: never.
+    /// When it may begin, if nothing changes. `None`: never.
     pub until: Option<Timestamp>,
-    /// What holds it back, in words.
+    /// The windows that hold it back, in words.
     pub by: String,
 }
 
-/// A person lets the executions of a context in a stage begin, although its windows are closed.
+/// A person's permission for the executions of a context in a stage to begin although its windows are closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// Who.
+    /// The identity of the person.
     pub by: String,
-    /// Why.
+    /// The reason that the person gave.
     pub reason: String,
-    /// When.
+    /// When the permission was given.
     pub at: Timestamp,
-    /// When the stage opens by itself: the override is for that one time that it is closed.
+    /// When the stage opens by itself. The permission is for this one closure.
     pub until: Option<Timestamp>,
 }
 
-/// What says whether an execution may begin.
+/// The conditions under which an execution may begin.
 #[derive(Debug, Clone, Copy)]
 pub struct Entrance<'a> {
-    /// The definition it was accepted with.
+    /// The definition with which the execution was accepted.
     pub sequence: &'a Sequence,
     /// The shipyard in force.
     pub shipyard: &'a Shipyard,
-    /// The flags of its context.
+    /// The flags of the context.
     pub flags: &'a Flags,
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
 }
 
 /// Whether an execution may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Passage<'a> {
-    /// It may.
+    /// It may begin.
     Free,
-    /// It may, because a person said so.
+    /// It may begin, because a person permits it.
     Overridden(&'a Override),
-    /// Not yet.
+    /// It may not begin yet.
     Held(Held),
 }
 
@@ -67,7 +67,7 @@ impl Held {
 }
 
 impl Override {
-    /// Whether it is for a closed stage that opens at this time.
+    /// Whether the permission is for a closure that ends at this time.
     pub fn covers(&self, until: Option<Timestamp>) -> bool {
         match (self.until, until) {
             (None, _) => true,
@@ -98,7 +98,7 @@ impl<'a> Entrance<'a> {
         Passage::Held(Held { since, until, by: windows::why(&stage.windows, self.now) })
     }
 
-    /// Whether something else holds an execution back now than its state says.
+    /// Whether the reasons for holding an execution back differ from those in its state.
     pub fn differs(&self, x: &Execution) -> bool {
         match self.passage(x) {
             Passage::Held(held) => x.held.as_ref().is_some_and(|old| *old != held),
@@ -108,7 +108,7 @@ impl<'a> Entrance<'a> {
 }
 
 impl Execution {
-    /// It begins, or waits for its lane like any other.
+    /// Lets an execution begin, or wait for its lane like any other.
     pub(super) fn let_through(&mut self, passage: &Passage<'_>) {
         self.held = None;
         if let Passage::Overridden(given) = passage {

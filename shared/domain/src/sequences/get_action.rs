@@ -1,5 +1,5 @@
-//! `get-action`, answered by the engine where a `remediation.yaml` is stored: the next action against the problem of the payload. A
-//! sequence that is triggered on its own failed evaluation so tries one action after the other.
+//! `get-action`, which the engine answers if a `remediation.yaml` is stored: it chooses the next action against the problem in the
+//! payload. A sequence that is triggered on its own failed evaluation so tries one action after the other.
 
 use super::advance::Step;
 use super::remediation::Remediation;
@@ -11,16 +11,16 @@ use crate::record::{Answers, Draft};
 use crate::shipyard::Task;
 use serde_json::{Value, json};
 
-/// The task.
+/// The name of the task.
 pub const GET_ACTION: &str = "get-action";
-/// Where the action stands for the task after it.
+/// The member of the payload that carries the action to the next task.
 const ACTION: &str = "action";
-/// How many actions were chosen before, in `data.get-action`.
+/// The number of actions chosen so far, in `data.get-action`.
 const INDEX: &str = "actionIndex";
 
 impl Step<'_> {
-    /// Chooses the next action in the commit that reaches the task; all three of its events are published. None left = `fail`, which
-    /// ends the sequence and with it the rounds.
+    /// Chooses the next action in the commit that reaches the task, and publishes all three of its events. If no action is left,
+    /// the result is `fail`, which ends the sequence and its repetitions.
     pub fn choose_action(&mut self, task: &Task, trigger: Draft, remediation: &Remediation) -> TaskResult {
         let index = index(&self.record.base);
         let chosen = chosen(remediation, &self.record.base, index);
@@ -34,7 +34,7 @@ impl Step<'_> {
         finished.insert("result".into(), json!(result.as_str()));
         match chosen {
             Ok(action) => {
-                // Whole, not merged: nothing of an earlier action must reach the executor of this one.
+                // The action replaces the member: nothing of an earlier action may reach the executor of this one.
                 self.record.base.insert(ACTION.into(), action.clone());
                 let own = json!({GET_ACTION: {INDEX: index + 1}}).as_object().cloned().unwrap_or_default();
                 merge(&mut self.record.base, &own);
@@ -61,7 +61,7 @@ impl Step<'_> {
         result
     }
 
-    /// The trigger shows the payload before the choice, which is in the record's payload.
+    /// The trigger with the payload before the choice; the record's payload already contains the choice.
     fn before_choice(&self, mut trigger: Draft) -> Draft {
         let mut before = self.record.base.clone();
         merge(&mut before, &trigger.data);
@@ -93,14 +93,14 @@ impl Step<'_> {
     }
 }
 
-/// How many actions were chosen in earlier rounds.
+/// The number of actions chosen in earlier rounds.
 fn index(payload: &Object) -> usize {
     let own = payload.get(GET_ACTION).and_then(|own| own.get(INDEX));
     let told = own.or_else(|| payload.get(INDEX)).and_then(Value::as_u64);
     told.and_then(|told| usize::try_from(told).ok()).unwrap_or(0)
 }
 
-/// The action to try, as `data.action` has it, or why there is none.
+/// The next action in the form of `data.action`, or why there is none.
 fn chosen(remediation: &Remediation, payload: &Object, index: usize) -> Result<Value, String> {
     let known = remediation.against(payload).ok_or("remediation.yaml has no actions for this problem, and none for default")?;
     let action = known.actions.get(index).ok_or_else(|| {

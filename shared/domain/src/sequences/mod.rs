@@ -1,8 +1,8 @@
-//! The sequences engine's decisions: (state, input, facts) → next state and what it owes.
+//! The decisions of the sequences engine: (state, input, facts) → next state and effects.
 //!
-//! [`decide`] is the entry point. It is total: every input in every phase has a decision, and the decisions are kept as a
-//! reviewed table next to the tests. The effects are derived from the state and its record ([`owed`] and [`fresh`] say which part
-//! only this engine knows), so a crash after the commit loses nothing: the handler of the redelivery derives the same.
+//! [`decide`] is the entry point. It is total: every input in every phase has a decision, and the tests keep a reviewed table of
+//! all decisions. The effects are derived from the state and its record ([`owed`] and [`fresh`] derive those that only this engine
+//! has), so a crash after the commit loses nothing: the handler of the redelivery derives the same effects.
 
 mod advance;
 mod approval;
@@ -43,5 +43,5 @@ pub use state::{
 };
 pub use window::Window;
 
-/// A transition record of an execution; it causes follow-ups.
+/// A transition record of an execution. It starts follow-ups.
 pub type Record = crate::record::Record<FollowUp>;

@@ -15,13 +15,14 @@ use crate::shipyard::{APPROVAL, Task};
 use crate::time::Timestamp;
 use serde_json::{Value, json};
 
-/// Members of an answer's data that never travel in the payload: the scope comes from the execution, the result is aggregated.
+/// Members of an answer's data that are not merged into the payload: the scope comes from the execution, and the result is
+/// aggregated.
 const NOT_MERGED: [&str; 6] = ["project", "stage", "service", "status", "result", "message"];
 
 type Answer<'a> = (ReactionKind, &'a CloudEvent, Timestamp);
 
-/// Earlier reactions whose events must be loaded to decide this one, as (accepted at, content hash): none
-/// unless it completes the task.
+/// The earlier reactions whose events a decision needs, as (accepted at, content hash). Empty, unless this reaction completes the
+/// task.
 pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(Timestamp, u64)> {
     let more = |k: ReactionKind| x.count(k) + usize::from(kind == k);
     if !complete_with(more(ReactionKind::Started), more(ReactionKind::Finished)) {
@@ -30,7 +31,7 @@ pub fn events_needed(x: &Execution, kind: ReactionKind) -> Vec<(Timestamp, u64)>
     x.reactions.iter().filter(|reaction| reaction.has_data).map(|reaction| (reaction.at, reaction.content)).collect()
 }
 
-/// Complete when at least as many are finished as were started, and at least one was.
+/// Whether a task is complete: at least as many `.finished` as `.started`, and at least one.
 fn complete_with(started: usize, finished: usize) -> bool {
     started > 0 && finished >= started
 }
@@ -46,7 +47,8 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     }
     match kind {
         _ if !x.waits_for_approval() => {}
-        // A person's tool may say that somebody has begun to look: the engine's own `.started` stands for all of them.
+        // A person's tool may send `.started` when somebody looks at the approval. The engine's own `.started` stands for all of
+        // them.
         ReactionKind::Started => return Decision::Noted,
         ReactionKind::Finished => {
             return Decision::Invalid("an approval is decided through the API: keelway approve, keelway decline".into());
@@ -107,7 +109,7 @@ pub(super) fn person(x: &Execution, trigger: RecordId, answer: Answer<'_>, facts
     decided(step, trigger, event, at)
 }
 
-/// The time for an approval is up: the clock declines it.
+/// The time for an approval has passed: the engine declines it.
 pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
     let (x, facts) = (step.old, step.facts);
     let Some(trigger) = x.record else { return Decision::Settle };
@@ -131,8 +133,9 @@ pub(super) fn nobody_decided(step: Step<'_>, task: &Task) -> Decision {
     decided(step, trigger, &event, facts.now)
 }
 
-/// An approval is decided. The decision becomes an event of the commit, because it was not on the bus yet. Its source is the engine's,
-/// which the bus's rule keeps out of the engine's queue: the engine's own events must never come back to it as answers.
+/// Absorbs the decision of an approval, which becomes an event of the commit, because it was not on the bus yet. Its source is the
+/// engine's, and the bus's rule keeps such events out of the engine's queue: the engine must never receive its own events as
+/// answers.
 fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timestamp) -> Decision {
     let reaction = Reaction { status: Status::Succeeded, ..Reaction::of(event, ReactionKind::Finished, APPROVAL, at) };
     see(&mut step.next, event, reaction.result, APPROVAL, ReactionKind::Finished);
@@ -158,7 +161,7 @@ fn decided(mut step: Step<'_>, trigger: RecordId, event: &CloudEvent, at: Timest
     complete(step)
 }
 
-/// A decision as it joins the payload: who decided stands in the event, and does not travel.
+/// The event without the identity of who decided, which is not passed on in the payload.
 fn without_decider(event: &CloudEvent) -> CloudEvent {
     let mut event = event.clone();
     if let Some(Value::Object(own)) = event.data.get_mut(APPROVAL) {
@@ -170,18 +173,18 @@ fn without_decider(event: &CloudEvent) -> CloudEvent {
     event
 }
 
-/// What a trigger's id means to the execution that it leads to.
+/// What the trigger in an answer refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Its task is open.
+    /// The open task.
     Open,
-    /// Its task is over.
+    /// A task that is over.
     Late,
-    /// It has no such task trigger.
+    /// No task of this execution.
     Unknown,
 }
 
-/// What a trigger's id means to this execution.
+/// What a trigger refers to in this execution.
 pub fn standing(x: &Execution, trigger: RecordId) -> Standing {
     if x.outcome.is_some() || trigger.number < x.task {
         Standing::Late
@@ -200,8 +203,8 @@ fn not_open(x: &Execution, trigger: RecordId) -> Option<Decision> {
     }
 }
 
-/// Why an answer does not fit the open task: the field at fault, and what to send. It must name the task, stage and service of its
-/// trigger: permissions on event types restrict executors to their tasks.
+/// Why an answer does not fit the open task: the wrong field, and what to send. It must name the task, stage and service of its
+/// trigger, because permissions on event types limit executors to their tasks.
 pub fn mismatch(x: &Execution, kind: Kind, event: &CloudEvent) -> Option<(&'static str, String)> {
     let ty = EventType::task(x.open.as_ref()?.as_str(), kind);
     let expected = [("type", ty.as_str()), ("data.stage", x.stage.as_str()), ("data.service", x.service.as_str())];
@@ -212,7 +215,7 @@ pub fn mismatch(x: &Execution, kind: Kind, event: &CloudEvent) -> Option<(&'stat
     Some((field, format!("is {given:?}, which does not match the task that triggeredid names: {wanted}")))
 }
 
-/// What the views show of an answer.
+/// Records an answer for the views.
 fn see(next: &mut Execution, event: &CloudEvent, result: TaskResult, task: &str, kind: ReactionKind) {
     let reference = EventRef::of(event);
     if kind == ReactionKind::Finished {
@@ -227,7 +230,7 @@ fn see(next: &mut Execution, event: &CloudEvent, result: TaskResult, task: &str,
     next.view.latest = Some(reference);
 }
 
-/// The open task is done: aggregate, merge, go on.
+/// Completes the open task: aggregates and merges the answers, and continues.
 pub(super) fn complete(mut step: Step<'_>) -> Decision {
     let facts = step.facts;
     let Some(task) = task(step.old, facts) else { return Decision::Settle };
@@ -235,7 +238,7 @@ pub(super) fn complete(mut step: Step<'_>) -> Decision {
     let mut events: Vec<&CloudEvent> = facts.events.iter().collect();
     let completing = step.last.take();
     events.extend(completing.as_ref());
-    // Ordered by the events' own attributes, never by the order of delivery.
+    // Ordered by attributes of the events, so that the order of delivery does not matter.
     events.sort_by_key(|event| (event.time, event.source.clone(), event.id.clone()));
     let is_started = |event: &&CloudEvent| event.ty.ends_with(".started");
     for event in events.iter().filter(|event| is_started(event)) {
@@ -286,8 +289,8 @@ fn go_on(mut step: Step<'_>, result: TaskResult, status: Status) -> Decision {
     step.commit()
 }
 
-/// Result: any other than pass and warning = fail, else the worst. Status: errored before aborted before succeeded; anything
-/// else is unknown, and an unknown status makes the result fail.
+/// The result is the worst one; everything except pass and warning is fail. The status is errored before aborted before succeeded;
+/// everything else is unknown, and makes the result fail.
 fn aggregate(reactions: &[Reaction]) -> (TaskResult, Status) {
     let finished = || reactions.iter().filter(|reaction| reaction.kind == ReactionKind::Finished);
     let any = |status: Status| finished().any(|reaction| reaction.status == status);

@@ -1,44 +1,44 @@
-//! What a `remediation.yaml` (version 0.1.4) says: which actions to try, one after the other, against which problem.
+//! The content of a `remediation.yaml` (version 0.1.4): the actions to try, one after the other, against each problem.
 
 use crate::event::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The problem type that stands for every problem that has none of its own.
+/// The problem type for all problems without an own entry.
 const DEFAULT: &str = "default";
 
-/// The remediations of a service; the serde form is how they are stored, not the manifest's.
+/// The remediations of a service. The serde form is that of storage, not that of the manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Remediation {
-    /// In file order.
+    /// In the order of the file.
     pub remediations: Vec<ProblemType>,
 }
 
-/// What to do about one type of problem.
+/// The actions against one type of problem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProblemType {
-    /// A problem's root cause or title, or `default`.
+    /// The root cause or the title of a problem, or `default`.
     pub problem_type: String,
     /// `actionsOnOpen`: tried in this order until an evaluation passes.
     pub actions: Vec<Action>,
 }
 
-/// One action.
+/// An action that an executor carries out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Action {
-    /// What an executor knows it by, for example `toggle-feature`.
+    /// The type of the action, for example `toggle-feature`.
     pub action: String,
-    /// Its name, for people.
+    /// The name of the action, for people.
     pub name: String,
-    /// What it does, for people.
+    /// A description of the action, for people.
     pub description: String,
-    /// What the executor needs.
+    /// Parameters for the executor.
     pub value: Value,
 }
 
 impl Remediation {
-    /// What to do about the problem of a payload: by `data.problem.rootCause`, else by `data.problem.problemTitle`, else what is there
-    /// for `default`.
+    /// The actions against the problem in a payload: those for `data.problem.rootCause`, otherwise for `data.problem.problemTitle`,
+    /// otherwise for `default`.
     pub fn against(&self, payload: &Object) -> Option<&ProblemType> {
         let told = |field: &str| payload.get("problem")?.get(field)?.as_str();
         let of_type = |name: &str| self.remediations.iter().find(|one| one.problem_type == name);

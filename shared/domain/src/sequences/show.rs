@@ -1,4 +1,4 @@
-//! What the views show of tasks and ends. It is stored with the state, so that a list needs no other reads; no decision reads it.
+//! What the views show of tasks and ends. It is stored in the state, so that lists need no other reads. Decisions do not read it.
 
 use super::advance::Step;
 use super::state::{Deployed, End, Execution, Outcome, ReactionKind, TaskTimes};
@@ -6,12 +6,12 @@ use crate::event::{CloudEvent, Object, TaskResult};
 use crate::shipyard::{APPROVAL, Task};
 use serde_json::Value;
 
-/// The task whose success puts the image of the payload into the stage.
+/// The task whose success deploys the payload's image in the stage.
 const DEPLOYMENT: &str = "deployment";
-/// The task whose success takes an image out again. `data.rollback.image` says what runs instead.
+/// The task whose success removes that image again. `data.rollback.image` names the image that runs instead.
 const ROLLBACK: &str = "rollback";
 
-/// A task is complete; `told`: its last `.finished`.
+/// Records that a task is complete. `told`: its last `.finished`.
 pub(super) fn task_done(step: &mut Step<'_>, task: &Task, result: TaskResult, told: Option<&CloudEvent>) {
     let now = step.facts.now;
     let deployed = deployed(task, result, &step.record.base, &step.next).map(|image| Deployed { image, at: now });
@@ -26,7 +26,7 @@ pub(super) fn task_done(step: &mut Step<'_>, task: &Task, result: TaskResult, to
     next.view.deployed = deployed.or(next.view.deployed.take());
 }
 
-/// The present task was answered. As long as nobody says `.started`, it is known who answered first.
+/// Records who answered the present task first, as long as there was no `.started`.
 pub(super) fn answered(next: &mut Execution, started: usize, event: &CloudEvent) {
     if started > 0 {
         next.view.answered = None;
@@ -35,7 +35,7 @@ pub(super) fn answered(next: &mut Execution, started: usize, event: &CloudEvent)
     }
 }
 
-/// The present task ends unanswered: how many executors may still work on it.
+/// Records how many executors may still work on a task that ends without their answers.
 pub(super) fn left(next: &mut Execution, end: End) {
     if matches!(end, End::Aborted | End::TimedOut) && next.is_open() && !next.waits_for_approval() {
         let left = next.count(ReactionKind::Started).saturating_sub(next.count(ReactionKind::Finished));
@@ -43,13 +43,13 @@ pub(super) fn left(next: &mut Execution, end: End) {
     }
 }
 
-/// The present task, an approval, is decided by this event.
+/// Records who decided the present task, an approval.
 pub(super) fn decided(next: &mut Execution, event: &CloudEvent) {
     let by = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str);
     next.view.decided = by.map(|by| (next.task, by.to_owned()));
 }
 
-/// The image that runs after this task; `Some(None)`: another one, but the task did not say which.
+/// The image that runs after this task. `Some(None)`: another one, which the task did not name.
 fn deployed(task: &Task, result: TaskResult, base: &Object, x: &Execution) -> Option<Option<String>> {
     let text = |path: &[&str]| {
         let (first, rest) = path.split_first()?;
@@ -64,7 +64,7 @@ fn deployed(task: &Task, result: TaskResult, base: &Object, x: &Execution) -> Op
     }
 }
 
-/// It ended; `message` says why.
+/// Records the end and its message.
 pub(super) fn ended(next: &mut Execution, outcome: Outcome, message: &str) {
     if outcome.result != TaskResult::Pass && !message.is_empty() {
         next.view.message = Some(message.to_owned());

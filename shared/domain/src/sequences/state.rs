@@ -1,4 +1,6 @@
-//! The state of one execution of a sequence, and of the context it belongs to.
+//! The state of an execution of a sequence.
+
+#![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::Bare;
 use super::freeze::Held;
@@ -9,31 +11,31 @@ use crate::names::{Context, ProjectName, SequenceName, ServiceName, StageName, T
 use crate::shipyard::APPROVAL;
 use crate::time::{Span, Timestamp};
 
-/// At most this many reactions (`.started` and `.finished`) to one task are kept: 64 executors, each with both.
+/// The most reactions (`.started` and `.finished`) to one task that are kept: two for each of 64 executors.
 pub const MAX_REACTIONS: usize = 128;
-/// At most this many executors may answer one task.
+/// The most executors that may answer one task.
 pub const MAX_EXECUTORS: usize = 64;
 
-/// One execution of a sequence.
+/// The state of an execution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Execution {
     /// Its id, derived from what caused it.
     pub id: ExecutionId,
-    /// Scope: the project.
+    /// The project of the scope.
     pub project: ProjectName,
-    /// Scope: the context.
+    /// The context of the scope.
     pub context: Context,
-    /// Scope: the stage.
+    /// The stage of the scope.
     pub stage: String,
-    /// Scope: the service.
+    /// The service of the scope.
     pub service: ServiceName,
-    /// The sequence's name.
+    /// The name of the sequence.
     pub sequence: String,
     /// The shipyard revision it was accepted with; empty if there was none.
     pub revision: String,
     /// The configuration that its executors should use.
     pub git_commit_id: Option<String>,
-    /// Who triggered the outside event at its root, or repeated what it follows; empty: that is not known.
+    /// The identities of those who triggered the outside event at its root, or who ordered the retry. Empty: they are not known.
     pub authors: Vec<String>,
     /// The `.triggered` event that started it: its `.started` and `.finished` answer this id.
     pub trigger_id: String,
@@ -41,84 +43,84 @@ pub struct Execution {
     pub accepted: Timestamp,
     /// When it was itself caused: when its trigger was accepted, or its parent's transition was committed.
     pub caused: Timestamp,
-    /// Its part of the queue.
+    /// Its class in the lane's queue.
     pub class: Class,
-    /// Its number among those that one commit caused, in the shipyard's order.
+    /// Its number among the executions that one commit has caused, in the shipyard's order.
     pub place: u16,
-    /// Its sequence's `supersede`.
+    /// The `supersede` of its sequence.
     pub supersede: bool,
-    /// The execution that caused it or, of one triggered from outside, the ended one that it repeats.
+    /// The execution that caused it or, for a retry, the ended execution that it repeats.
     pub parent: Option<ExecutionId>,
     /// The context's abort counter when the root was accepted.
     pub epoch: u32,
-    /// Sort key of the item that holds its first payload: the trigger event, or the parent's record.
+    /// The sort key of the item with its first payload: the trigger event, or the parent's record.
     pub payload: String,
     /// Its relation to its lane.
     pub lane: Lane,
-    /// Number of its present or last request for the lane.
+    /// The number of its present or last request for the lane.
     pub ask: u32,
-    /// Held back by a pause.
+    /// Whether a pause holds it back.
     pub paused: bool,
-    /// Held back by the windows of its stage, while it waits in the queue; only before it begins.
+    /// Why the windows of its stage hold it back, while it waits in the queue. `None` once it has begun.
     pub held: Option<Held>,
-    /// How many tasks it has completed: the index of the present one.
+    /// The number of completed tasks, which is the index of the present one.
     pub task: u16,
-    /// The present task, while it is triggered and not completed.
+    /// The present task, if it was triggered and is not complete.
     pub open: Option<TaskName>,
-    /// The record of the last transition that had one; `None` before the first task.
+    /// The last transition record. `None` before the first task.
     pub record: Option<RecordId>,
     /// When the open task was triggered.
     pub sent: Option<Timestamp>,
     /// When the present task may be triggered (`triggeredAfter`).
     pub due: Option<Timestamp>,
-    /// When the first task was triggered, moved on by the time spent paused: the sequence's timeout counts from here.
+    /// When the first task was triggered, moved by the time spent paused. The timeout of the sequence counts from here.
     pub began: Option<Timestamp>,
     /// When the present pause began.
     pub paused_at: Option<Timestamp>,
     /// Answers to the open task.
     pub reactions: Vec<Reaction>,
-    /// Those of them that are stored only here.
+    /// The reactions that are stored only here, in short form.
     pub bare: Vec<Bare>,
-    /// The open task's first `.started` changes only the two lists above: it does not bring a deadline forward.
+    /// Whether the first `.started` of the open task changes only the two lists above, because it causes no earlier deadline.
     pub quick: bool,
     /// The results of the completed tasks.
     pub results: Vec<TaskResult>,
-    /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]); once per task.
+    /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]). Once for each task.
     pub repeated: Option<u64>,
-    /// The one pending wake-up; in the past = none.
+    /// The one pending wake-up. A time in the past: none.
     pub wake: Option<Timestamp>,
-    /// The wake-up that set the pending one ([`crate::cause::Cause::id`]); `None`: another message did.
+    /// The wake-up that planned the pending one ([`crate::cause::Cause::id`]). `None`: another message did.
     pub armed_by: Option<u64>,
-    /// How it ended. Once set, nothing above changes any more.
+    /// How it ended. It does not change any more once this is set.
     pub outcome: Option<Outcome>,
-    /// What the views show.
+    /// The part of the state that only the views read.
     pub view: View,
 }
 
-/// What the sort keys of transition records begin with, unlike those of events that came from outside.
+/// The prefix of the sort keys of transition records, which those of received events do not have.
 pub const RECORDS: &str = "T#";
 
-/// The location of the payload that an execution has gathered so far.
+/// Where the payload so far is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathered<'a> {
-    /// In its record.
+    /// In the execution's record.
     Record(RecordId),
     /// In the item with this sort key: the trigger event, or the parent's record.
     Payload(&'a str),
 }
 
-/// Its relation to its lane (project, stage, service).
+/// The relation of an execution to its lane (project, stage, service).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
-    /// It has the lane: no other execution runs there.
+    /// It holds the lane: no other execution runs there.
     Holds,
-    /// It is in the queue (or about to enter it).
+    /// It is in the queue, or about to enter it.
     Wants,
     /// Neither: it waits for a person, is paused, or has ended.
     None,
 }
 
-/// Which part of a lane's queue: follow-ups go first.
+/// The class of an execution in a lane's queue. Follow-ups come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
     /// Caused by an execution's end.
@@ -130,28 +132,24 @@ pub enum Class {
 /// An executor's answer to the open task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reaction {
-    /// `.started` or `.finished`.
     pub kind: ReactionKind,
-    /// Its result; of a `.started`, meaningless.
+    /// The result of a `.finished`. Without meaning for a `.started`.
     pub result: TaskResult,
-    /// Its status.
     pub status: Status,
-    /// Its data adds something to the payload.
+    /// Whether its data adds something to the payload.
     pub has_data: bool,
-    /// Hash of source and id: counted once.
+    /// A hash of source and id. An identity counts once.
     pub identity: u64,
-    /// Hash of source, id, type and data: the same again is a duplicate, another one under the same identity is refused.
+    /// A hash of source, id, type and data. The same content again is a duplicate; other content with the same identity is refused.
     pub content: u64,
     /// When it was accepted.
     pub at: Timestamp,
 }
 
-/// The two reactions that count.
+/// The two kinds of answers that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReactionKind {
-    /// `.started`
     Started,
-    /// `.finished`
     Finished,
 }
 
@@ -165,7 +163,7 @@ impl From<ReactionKind> for Kind {
 }
 
 impl Reaction {
-    /// The reaction that an event is; `at` is when it was accepted.
+    /// The reaction to an event. `at`: when it was accepted.
     pub fn of(event: &CloudEvent, kind: ReactionKind, task: &str, at: Timestamp) -> Self {
         let has_data = match kind {
             ReactionKind::Finished => true,
@@ -183,8 +181,8 @@ impl Reaction {
     }
 }
 
-/// What a `.started` adds to the payload: `data.<task>` and the labels, as far as they are objects and not empty. Nothing else may
-/// count, because a short event is kept whole and a long one is read again only if it adds something.
+/// The part of a `.started` that is merged into the payload: `data.<task>` and the labels, if they are objects and not empty.
+/// Nothing else may count: a short event is stored whole, and a long one is read again only if it adds something.
 pub(super) fn of_started(event: &CloudEvent, task: &str) -> Object {
     let member = |name: &str| {
         let value = event.data.get(name).filter(|value| value.as_object().is_some_and(|object| !object.is_empty()));
@@ -193,12 +191,12 @@ pub(super) fn of_started(event: &CloudEvent, task: &str) -> Object {
     [task, "labels"].into_iter().filter_map(member).collect()
 }
 
-/// Hash of an event's identity: source and id.
+/// The hash of an event's source and id.
 pub fn identity(event: &CloudEvent) -> u64 {
     hash64(&[event.source.as_bytes(), event.id.as_bytes()])
 }
 
-/// Hash of an event's content: source, id, type and data. Its time is left out: a client that sends it again may change the time.
+/// The hash of an event's source, id, type and data. Its time is left out, because a client that repeats an event may change it.
 pub fn content(event: &CloudEvent) -> u64 {
     let data = canonical(&serde_json::Value::Object(event.data.clone()));
     hash64(&[event.source.as_bytes(), event.id.as_bytes(), event.ty.as_bytes(), data.as_bytes()])
@@ -207,30 +205,29 @@ pub fn content(event: &CloudEvent) -> u64 {
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Outcome {
-    /// Why it ended.
+    /// The kind of end.
     pub end: End,
-    /// `result` of its `.finished`.
+    /// The `result` of its `.finished`.
     pub result: TaskResult,
-    /// `status` of its `.finished`.
+    /// The `status` of its `.finished`.
     pub status: Status,
-    /// When.
     pub at: Timestamp,
 }
 
-/// Why an execution ended.
+/// The kind of an execution's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum End {
-    /// Its tasks were done, or one of them failed.
+    /// All tasks were completed, or one of them failed.
     Normal,
     /// A deadline passed.
     TimedOut,
     /// It was aborted.
     Aborted,
-    /// It could not start: no such stage, sequence or shipyard.
+    /// It could not start, because stage, sequence or shipyard do not exist.
     NeverStarted,
 }
 
-/// What the views show of an execution, stored with its state so that a list needs no other reads.
+/// What the views show of an execution. It is stored in the state, so that lists need no other reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The image under delivery (`configurationChange.values.image`).
@@ -243,88 +240,88 @@ pub struct View {
     pub evaluation: Option<(TaskResult, String)>,
     /// The problem a remediation is about (`problem.problemTitle`).
     pub problem: Option<String>,
-    /// Of each task that is complete, in their order. Executions that began under an older version lack the first ones.
+    /// The times of the complete tasks, in order. Executions that began under an older version lack the first ones.
     pub times: Vec<TaskTimes>,
-    /// Why it did not simply pass: the message of the last task whose result was not `pass`, or of the end.
+    /// Why it did not simply pass: the message of the last task that was not a `pass`, or of the end.
     pub message: Option<String>,
-    /// Who decided the last approval, and which task it was.
+    /// Which approval was decided last (the index of its task), and by whom.
     pub decided: Option<(u16, String)>,
-    /// Who let it begin although its stage was closed, and why.
+    /// Who let it begin although the stage was closed, and why.
     pub overridden: Option<(String, String)>,
-    /// What it last put into its stage.
+    /// The last deployment in its stage.
     pub deployed: Option<Deployed>,
-    /// Who answered the open task with `.finished` before anybody said `.started`.
+    /// Who answered the open task with `.finished` before there was a `.started`.
     pub answered: Option<String>,
-    /// How many executors had said `.started`, and no `.finished`, when the task was aborted or timed out: they may still work.
+    /// The number of executors that had sent `.started` and no `.finished` when the task was aborted or timed out. They may still
+    /// work.
     pub left: u32,
 }
 
-/// When a task was triggered, first answered with `.started`, and complete.
+/// The times of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TaskTimes {
-    /// Its `.triggered`.
+    /// The time of its `.triggered`.
     pub sent: Timestamp,
-    /// Its first `.started`; as `sent` where there was none.
+    /// The time of its first `.started`, or `sent` if there was none.
     pub started: Timestamp,
-    /// Its last `.finished`.
+    /// The time of its last `.finished`.
     pub done: Timestamp,
 }
 
-/// What runs in a stage since a `deployment` or a `rollback` there.
+/// What runs in a stage after a `deployment` or a `rollback`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployed {
-    /// The image; `None`: a rollback that did not say what runs now.
+    /// The image. `None`: a rollback that did not name it.
     pub image: Option<String>,
-    /// Since when.
+    /// When it was deployed.
     pub at: Timestamp,
 }
 
 /// A short reference to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRef {
-    /// Its type without the common prefix.
+    /// The type without the common prefix.
     pub ty: String,
-    /// Its id; empty for the present task's trigger, whose id is the record's.
+    /// The id. Empty for the trigger of the present task, whose id is the address of the record.
     pub id: String,
-    /// Its time.
     pub time: Timestamp,
 }
 
 impl EventRef {
-    /// Of an event.
+    /// The reference to an event.
     pub fn of(event: &CloudEvent) -> Self {
         let ty = event.ty.strip_prefix(crate::event::PREFIX).unwrap_or(&event.ty);
         Self { ty: ty.to_owned(), id: event.id.clone(), time: event.time }
     }
 }
 
-/// The phases an execution goes through; derived from the facts, never stored.
+/// The phase of an execution. It is derived from the state, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// Waits for its lane.
+    /// It waits for its lane.
     Queued,
-    /// Waits in the lane's queue for a window of its stage.
+    /// It waits in the lane's queue for a window of its stage.
     Frozen,
-    /// Holds the lane and waits for `triggeredAfter`.
+    /// It holds the lane and waits for `triggeredAfter`.
     Delayed,
     /// A task is open.
     Running,
-    /// A task is open, and the execution wants the lane that it gave back (after a resume).
+    /// A task is open, and the execution waits for the lane that it gave back during a pause.
     RunningQueued,
-    /// Waits for a person.
+    /// It waits for a person.
     WaitingForApproval,
-    /// Held back; no task is open.
+    /// It is paused between tasks.
     Paused,
-    /// Held back while a task is open.
+    /// It is paused while a task is open.
     PausedRunning,
-    /// Held back while it waits for a person.
+    /// It is paused while it waits for a person.
     PausedWaitingForApproval,
-    /// Over.
+    /// It has ended.
     Ended,
 }
 
 impl Execution {
-    /// Which phase it is in.
+    /// The phase of the execution.
     pub fn phase(&self) -> Phase {
         let gate = self.waits_for_approval();
         match (self.outcome.is_some(), self.paused, self.is_open(), self.lane) {
@@ -341,7 +338,7 @@ impl Execution {
         }
     }
 
-    /// Whether a newer execution of its sequence replaces it: as long as it has not begun.
+    /// Whether a newer execution of its sequence may replace it: it has not begun.
     pub fn is_replaceable(&self) -> bool {
         self.supersede && self.lane == Lane::Wants && self.began.is_none()
     }
@@ -351,7 +348,7 @@ impl Execution {
         self.open.is_some()
     }
 
-    /// The ended execution that it repeats, if it is a retry.
+    /// The ended execution that a retry repeats.
     pub fn retry_of(&self) -> Option<ExecutionId> {
         self.parent.filter(|_| self.class == Class::Outside)
     }
@@ -361,38 +358,38 @@ impl Execution {
         self.open.as_ref().is_some_and(|task| task.as_str() == APPROVAL)
     }
 
-    /// Sort key of the item that holds its payload: its record, or, before its first task, the item of its cause.
+    /// Where its payload is stored: in its record or, before its first task, in the item of its cause.
     pub fn gathered(&self) -> Gathered<'_> {
         self.record.map_or(Gathered::Payload(&self.payload), Gathered::Record)
     }
 
-    /// Whether the result in its payload is that of a task: one of its own, or of the execution that it follows. What it began with
-    /// otherwise was sent by whoever triggered it.
+    /// Whether the result in its payload is that of a task: one of its own, or one of the execution that it follows. Any other
+    /// result comes from the sender of the trigger.
     pub fn has_earned_its_result(&self) -> bool {
         self.task > 0 || self.payload.starts_with(RECORDS)
     }
 
-    /// Its stage as a valid name; a start refused for an unknown stage may carry anything.
+    /// The stage as a valid name. An execution that was refused for an unknown stage may have any text.
     pub fn stage_name(&self) -> Option<StageName> {
         StageName::new(self.stage.clone()).ok()
     }
 
-    /// Its sequence as a valid name.
+    /// The sequence as a valid name.
     pub fn sequence_name(&self) -> Option<SequenceName> {
         SequenceName::new(self.sequence.clone()).ok()
     }
 
-    /// The type of one of its own events, `sh.keptn.event.<stage>.<sequence>.<kind>`.
+    /// The type of one of the sequence's own events, `sh.keptn.event.<stage>.<sequence>.<kind>`.
     pub fn event_type(&self, kind: Kind) -> String {
         format!("{}{}.{}.{}", crate::event::PREFIX, self.stage, self.sequence, kind.as_str())
     }
 
-    /// How many distinct answers of that kind the open task has.
+    /// The number of distinct answers of that kind to the open task.
     pub fn count(&self, kind: ReactionKind) -> usize {
         self.reactions.iter().filter(|reaction| reaction.kind == kind).count()
     }
 
-    /// How long it has been going on, without pauses and without a delay before its first task: for the sequence's timeout.
+    /// The duration so far, for the timeout of the sequence: without pauses, and without a delay before the first task.
     pub fn elapsed(&self, now: Timestamp) -> Option<Span> {
         self.counted_from().map(|began| self.paused_at.unwrap_or(now) - began)
     }

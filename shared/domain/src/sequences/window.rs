@@ -1,30 +1,29 @@
-//! The window of an evaluation, `data.evaluation.start` and `.end`: what is given is kept, and what is missing is computed. The rules
-//! for a request are those of Keptn's `POST …/evaluation`.
+//! The time frame of an evaluation, `data.evaluation.start` and `.end`: given values are kept, and missing ones are computed. The
+//! rules for requests are those of Keptn's `POST …/evaluation`.
 
 use crate::event::Object;
 use crate::shipyard::EVALUATION;
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
 
-/// The window of an evaluation that was given none.
+/// The length of a time frame that is not given.
 const DEFAULT: Span = Span::minutes(5);
-/// The shortest window that can be asked for.
+/// The shortest time frame that a request may have.
 const SHORTEST: Span = Span::minutes(1);
 
-/// From when until when an evaluation looks.
+/// The time frame of an evaluation.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its beginning.
     pub start: Timestamp,
-    /// Its end.
     pub end: Timestamp,
 }
 
 impl Window {
-    /// The window that a request asks for by times (RFC 3339; without a zone, UTC is meant) and a duration; `None` = not given.
+    /// The time frame in a request: times in RFC 3339 (without a zone: UTC), and a duration. `None`: not given.
     ///
     /// # Errors
-    /// The field at fault, and what to send instead.
+    /// The invalid field, and what to send instead.
     pub fn requested(
         (start, end, timeframe): (Option<&str>, Option<&str>, Option<&str>),
         now: Timestamp,
@@ -57,7 +56,7 @@ fn time(field: &'static str, text: &str) -> Result<Timestamp, (&'static str, Str
     Timestamp::parse_lenient(text).ok_or_else(refused)
 }
 
-/// Puts the window of an evaluation into its trigger's own data: of what the shipyard or the payload gives, all is kept.
+/// Completes the time frame in the data of an evaluation's trigger. Values from the shipyard or the payload are kept.
 pub(super) fn complete(base: &Object, own: &mut Object, now: Timestamp) {
     let given = |field: &str| -> Option<String> {
         let of = |object: &Object| object.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);

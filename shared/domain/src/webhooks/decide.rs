@@ -1,4 +1,4 @@
-//! What an input does to a delivery: pure, no clock and no ports.
+//! The decisions about a delivery: pure, without clock and ports.
 
 use super::delivery::{Attempt, Delivery, End, Health, Record};
 use crate::cause::Cause;
@@ -6,7 +6,7 @@ use crate::event::TaskResult;
 use crate::ids::{RecordId, hash64};
 use crate::time::{Span, Timestamp};
 
-/// The pauses before the attempts, as the specification of Standard Webhooks recommends them.
+/// The pauses before the attempts, as the Standard Webhooks specification recommends.
 const SCHEDULE: [Span; 10] = [
     Span(0),
     Span::seconds(5),
@@ -21,55 +21,55 @@ const SCHEDULE: [Span; 10] = [
 ];
 /// The most attempts of a delivery.
 pub const MAX_ATTEMPTS: u32 = SCHEDULE.len() as u32;
-/// However long a receiver wants to be left alone, the next attempt is made after this time.
+/// The longest pause that a receiver can ask for with `Retry-After`.
 pub const LONGEST_PAUSE: Span = Span::minutes(24 * 60);
-/// A subscription that has failed for this long is disabled at the end of the next delivery that fails.
+/// A subscription that has failed for this long is disabled when the next delivery fails.
 pub const FAILING: Span = Span::minutes(3 * 24 * 60);
 
-/// How long a delivery is put back at least, and at most, because its receiver takes too long.
+/// The shortest and the longest delay of an attempt that is put back because its receiver is slow.
 const PUT_BACK: (Span, Span) = (Span::seconds(30), Span::minutes(60));
 
-/// What a decision knows besides the delivery.
+/// The inputs of a decision besides the delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// Now.
+    /// The time of the decision.
     pub now: Timestamp,
-    /// The message.
+    /// The message at hand.
     pub cause: Cause,
-    /// How often a delivery of the subscription is tried.
+    /// The most attempts of the subscription's deliveries.
     pub limit: u32,
-    /// Since when nothing has reached the receiver, if something failed since the last success.
+    /// Since when no request has reached the receiver, if an attempt has failed since the last success.
     pub failing: Option<Timestamp>,
-    /// Since when the subscription takes events: since it was created, or resumed last.
+    /// Since when the subscription has taken events: its creation, or the last time it was resumed.
     pub since: Option<Timestamp>,
 }
 
 /// An input to a delivery.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input<'a> {
-    /// The attempt after `usize` others was made.
+    /// The attempt after this number of others was made.
     Attempted(usize, &'a Attempt),
-    /// A person wants the attempt after `usize` others now.
+    /// A person asks for the attempt after this number of others now.
     Now(usize),
-    /// The attempt after `usize` others was not made: its receiver takes too long, and has its share of the places.
+    /// The attempt after this number of others was not made: its receiver is slow, and has used its share of the places.
     PutBack(usize),
-    /// There is nothing to deliver to any more.
+    /// The delivery has nothing left to do.
     Stop(End),
-    /// A wake-up, with nothing to do.
+    /// A wake-up that finds no attempt to make.
     Wake,
 }
 
-/// What an input comes to.
+/// The decision about an input.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// The next state, and its record if it has one.
+    /// The next state, and its record if there is one.
     Commit(Box<Delivery>, Option<Box<Record>>),
-    /// Nothing changes; what the message began, if anything, is to be finished.
+    /// No change: complete what an earlier delivery of the same message began.
     Settle,
 }
 
-/// The pause before the attempt after `made` others: as the schedule has it, and up to a tenth longer, so that deliveries that failed
-/// together are not tried together. Never random: every worker finds the same time.
+/// The pause before the attempt after `made` others: that of the schedule and up to a tenth more, so that deliveries that failed
+/// together are not repeated together. The addition is derived from the delivery, not random: every worker computes the same time.
 pub fn delay(x: &Delivery, made: usize) -> Span {
     spread(x, made, SCHEDULE[made.min(SCHEDULE.len() - 1)])
 }
@@ -80,14 +80,15 @@ fn spread(x: &Delivery, made: usize, pause: Span) -> Span {
     Span(pause.0 + i64::try_from(jitter).unwrap_or_default())
 }
 
-/// When an attempt that was not made is due again. A delivery that has waited for long waits for longer, so that many of them cost little.
+/// When an attempt that was put back is due again. The longer the delivery has waited, the longer it waits, so that many of them
+/// cost little.
 fn put_back(x: &Delivery, now: Timestamp) -> Timestamp {
     let (least, most) = PUT_BACK;
     now + spread(x, x.attempts.len(), (now - x.began).clamp(least, most))
 }
 
 impl Delivery {
-    /// The record of the beginning: the task is started, if Keelway says so.
+    /// The record of the beginning, with the `.started` event if Keelway answers for the receiver.
     pub fn begun(mut self, cause: Cause) -> (Self, Option<Record>) {
         let events = self.answer(None, self.began).filter(|_| self.executor.started).into_iter().collect::<Vec<_>>();
         let record = (!events.is_empty()).then(|| Record { events, made_by: cause.id, at: self.began, ..Record::default() });
@@ -96,7 +97,7 @@ impl Delivery {
     }
 }
 
-/// Decides.
+/// Decides an input of a delivery. Pure and total.
 pub fn decide(x: &Delivery, input: Input<'_>, facts: &Facts) -> Decision {
     if x.end.is_some() {
         return Decision::Settle;
@@ -110,7 +111,7 @@ pub fn decide(x: &Delivery, input: Input<'_>, facts: &Facts) -> Decision {
             Decision::Commit(Box::new(Delivery { due: Some(put_back(x, facts.now)), ..x.clone() }), None)
         }
         Input::Stop(end) => ended(Delivery { health: None, ..x.clone() }, end, facts),
-        // A copy of something that was done.
+        // A copy of an input that was absorbed before.
         Input::Attempted(..) | Input::Now(_) | Input::PutBack(_) | Input::Wake => Decision::Settle,
     }
 }
@@ -140,8 +141,8 @@ fn attempted(x: &Delivery, attempt: &Attempt, facts: &Facts) -> Decision {
     Decision::Commit(Box::new(next), None)
 }
 
-/// The end has a record even if it publishes nothing: a redelivery knows by it that the engine may still have to note what the last
-/// attempt says about the subscription.
+/// The end has a record even if it publishes nothing: the record tells a redelivery that the health of the subscription may still
+/// have to be noted.
 fn ended(x: Delivery, end: End, facts: &Facts) -> Decision {
     let mut next = Delivery { end: Some(end), due: None, ..x };
     let result = if end == End::Delivered { TaskResult::Pass } else { TaskResult::Fail };
@@ -351,7 +352,7 @@ mod tests {
                     Any::Attempt(_) => Input::Attempted(n, &attempt),
                     Any::Now => Input::Now(n),
                     Any::Wake => Input::Wake,
-                    // Of the attempt before.
+                    // The number of the attempt before.
                     Any::Copy => Input::Attempted(n.wrapping_sub(1), &attempt),
                     Any::Stop => Input::Stop(End::Deleted),
                 };

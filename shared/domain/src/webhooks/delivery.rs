@@ -1,4 +1,4 @@
-//! One event on its way to one subscription.
+//! The delivery of one event to one subscription.
 
 use crate::event::{EventType, Kind, Object, Status, TaskResult};
 use crate::ids::{RecordId, SubjectId, event_id, hash64};
@@ -10,102 +10,102 @@ use serde_json::{Value, json};
 /// A transition record of a delivery.
 pub type Record = crate::record::Record<Nothing>;
 
-/// Deliveries cause nothing in each other.
+/// The effects of deliveries on other subjects: there are none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Nothing {}
 
-/// A delivery: its attempts so far, and when the next one is due.
+/// The state of a delivery: its attempts, and when the next one is due.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// Its id: see [`id`].
+    /// The id of the delivery; see [`id`].
     pub id: SubjectId,
     /// Namespace and name of the subscription.
     pub of: (String, String),
     /// The event, as structured JSON.
     pub event: Value,
-    /// Of a delivery that a person asked for again: what tells it from the first one.
+    /// Distinguishes a delivery that a person asked for again from the first one.
     pub again: Option<String>,
     /// When it began.
     pub began: Timestamp,
-    /// What Keelway answers for the receiver.
+    /// Which answers Keelway gives in the receiver's place.
     pub executor: Executor,
     /// The attempts, oldest first.
     pub attempts: Vec<Attempt>,
-    /// When the next attempt is due; `None` at the end.
+    /// When the next attempt is due. `None`: the delivery has ended.
     pub due: Option<Timestamp>,
     /// How it ended.
     pub end: Option<End>,
-    /// What the last attempt says about the subscription; the engine notes it there.
+    /// The effect of the last attempt on the subscription, which the engine notes there.
     pub health: Option<Health>,
-    /// If that disables the subscription: since when it had taken events, as the attempt found it.
+    /// If that effect disables the subscription: since when it had taken events at the time of the attempt.
     pub since: Option<Timestamp>,
-    /// The last record.
+    /// The last transition record.
     pub record: Option<RecordId>,
 }
 
-/// Which answers to a task's trigger Keelway gives itself.
+/// The answers to a task's trigger that Keelway gives in the receiver's place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executor {
-    /// `.started`, when the delivery begins.
+    /// Send `.started` when the delivery begins.
     #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
     pub started: bool,
-    /// `.finished`, when it ends.
+    /// Send `.finished` when the delivery ends.
     #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
     pub finished: bool,
 }
 
-/// One request and its answer. There is no secret in it.
+/// One request and its answer, without secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it was made: the time that was signed.
+    /// When the request was made: the time in its signature.
     #[serde(rename = "t")]
     pub at: Timestamp,
     /// The status of the answer, if there was one.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     #[serde(rename = "m", default)]
     pub ms: u64,
     /// The beginning of the answer.
     #[serde(rename = "a", default, skip_serializing_if = "String::is_empty")]
     pub answer: String,
-    /// Why there was no answer, or none that counts.
+    /// Why there was no answer, or why the answer does not count.
     #[serde(rename = "e", default, skip_serializing_if = "String::is_empty")]
     pub error: String,
-    /// How long the receiver wants to be left alone, if it says so with 429 or 503.
+    /// The pause that the receiver asked for with 429 or 503.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Span>,
 }
 
 impl Attempt {
-    /// Whether the receiver took the event.
+    /// Whether the receiver accepted the event.
     pub fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
     }
 }
 
-/// How a delivery ended.
+/// The end of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum End {
-    /// The receiver took it.
+    /// The receiver accepted the event.
     Delivered,
-    /// No attempt is left.
+    /// No attempts are left.
     GivenUp,
-    /// The receiver answered 410: it wants nothing more.
+    /// The receiver answered 410: it wants no more events.
     Gone,
     /// The subscription was disabled before the next attempt.
     Disabled,
     /// The subscription was deleted before the next attempt.
     Deleted,
-    /// The task that the receiver was to carry out was over before the next attempt.
+    /// The task that the receiver was to carry out ended before the next attempt.
     TaskOver,
-    /// There is no room to keep what the receiver would answer.
+    /// The receiver's answer would not fit into an item.
     TooLarge,
 }
 
 impl End {
-    /// As the API shows it.
+    /// The text in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -119,21 +119,21 @@ impl End {
     }
 }
 
-/// What an attempt says about the subscription.
+/// The effect of an attempt on the health of the subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Health {
-    /// It has begun to fail.
+    /// It fails since this time.
     Failing(Timestamp),
-    /// It works again; it had failed since this time.
+    /// It works again, after failures since this time.
     Working(Timestamp),
-    /// It is disabled: the receiver answered 410.
+    /// It is disabled, because the receiver answered 410.
     Gone(Timestamp),
-    /// It is disabled: nothing has reached the receiver for long. Since when, and when that was found.
+    /// It is disabled, because no request has reached the receiver for too long: since when, and when this was found.
     Dead(Timestamp, Timestamp),
 }
 
-/// The id of a delivery: the same event is delivered once to a subscription. `again` tells repetitions that people asked for.
+/// The id of a delivery: an event is delivered to a subscription once. `again` distinguishes repetitions that people asked for.
 pub fn id(of: (&str, &str), source: &str, event: &str, again: Option<&str>) -> SubjectId {
     let again = again.unwrap_or_default();
     SubjectId(hash64(&[b"webhook", of.0.as_bytes(), of.1.as_bytes(), source.as_bytes(), event.as_bytes(), again.as_bytes()]))
@@ -143,7 +143,7 @@ impl Delivery {
     /// A delivery whose first attempt is due now.
     pub fn begin(of: (&str, &str), event: &Value, again: Option<&str>, executor: Executor, now: Timestamp) -> Self {
         let text = |name: &str| event.get(name).and_then(Value::as_str).unwrap_or_default();
-        // A person who asks for a delivery again does not ask for the task to be answered again.
+        // A repetition of a delivery does not answer the task again.
         let answers = again.is_none() && matches!(EventType::parse(text("type")), EventType::Task(_, Kind::Triggered));
         Self {
             id: id(of, text("source"), text("id"), again),
@@ -161,12 +161,12 @@ impl Delivery {
         }
     }
 
-    /// A text of the event's envelope.
+    /// A string attribute of the event.
     pub fn text(&self, name: &str) -> &str {
         self.event.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The answer to the task that the event triggers. `result`: `None` for `.started`.
+    /// The answer to the task that the event triggers: `.finished` with this result, or `.started` for `None`.
     pub(super) fn answer(&self, result: Option<TaskResult>, now: Timestamp) -> Option<Draft> {
         let EventType::Task(task, Kind::Triggered) = EventType::parse(self.text("type")) else { return None };
         let given = self.event.get("data");
@@ -196,7 +196,7 @@ impl Delivery {
         })
     }
 
-    /// What became of it, in a sentence.
+    /// The end of the delivery in one sentence.
     pub fn outcome(&self) -> String {
         let webhook = format!("webhook {}", self.of.1);
         let last = self.attempts.last();

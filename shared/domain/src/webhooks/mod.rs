@@ -1,7 +1,7 @@
-//! Webhooks: events of the bus, delivered to servers of other people.
+//! Webhooks: deliver events of the bus to servers of other people.
 //!
-//! A [`Subscription`] says which events it takes and what is sent. Each of them becomes a [`Delivery`], which [`decide`] takes through its
-//! attempts. The signatures and the schedule of attempts are those of Standard Webhooks (<https://www.standardwebhooks.com>).
+//! A [`Subscription`] selects events and defines the requests. Each selected event becomes a [`Delivery`], whose attempts
+//! [`decide`] decides. Signatures and the schedule of attempts follow Standard Webhooks (<https://www.standardwebhooks.com>).
 
 mod decide;
 mod delivery;
@@ -11,7 +11,7 @@ pub use decide::{Decision, FAILING, Facts, Input, LONGEST_PAUSE, MAX_ATTEMPTS, d
 pub use delivery::{Attempt, Delivery, End, Executor, Health, Nothing, Record, id};
 pub use subscription::{Body, Expression, Form, Operator, Subscription};
 
-/// The `source` of what webhooks publish.
+/// The `source` of events about webhooks.
 pub const SOURCE: &str = "keelway-webhooks";
-/// The type of the event that tells that a subscription was disabled.
+/// The type of the event about a subscription that was disabled.
 pub const DISABLED: &str = "dev.keelway.webhook.disabled";

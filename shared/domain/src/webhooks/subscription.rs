@@ -1,4 +1,4 @@
-//! What a subscription says, and which events it takes.
+//! Subscriptions: which events they select, and which requests they make.
 
 use crate::event::{AUDIT, CloudEvent, Object};
 use crate::pattern::matches;
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Which events are delivered, where to, and in which form.
+/// A subscription: the events, the receiver, and the form of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subscription {
-    /// Types of events; `*` stands for any text, `?` for one character. At least one.
+    /// Types of events; `*` matches any text, `?` one character. At least one.
     pub events: Vec<String>,
-    /// Patterns of projects. Only `*` takes events that belong to no project.
+    /// Patterns of projects. Only `*` selects events that belong to no project.
     pub projects: Vec<String>,
-    /// Patterns of stages, or of environments of pipelines. Empty: all, and events without a stage.
+    /// Patterns of stages, or of environments of pipelines. Empty: all, including events without a stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<String>,
-    /// Patterns of services. Empty: all, and events without a service.
+    /// Patterns of services. Empty: all, including events without a service.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub services: Vec<String>,
-    /// All of them must hold.
+    /// Conditions on the data, all of which must hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<Expression>,
     /// The template of the URL.
@@ -28,13 +28,13 @@ pub struct Subscription {
     /// The templates of additional headers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What is sent.
+    /// The body of the requests.
     #[serde(default, skip_serializing_if = "Body::is_event")]
     pub body: Body,
-    /// The secrets that templates may use: the name there, and that of the secret in the subscription's namespace.
+    /// The secrets that templates may use, as `name in templates: name of the secret in the subscription's namespace`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, String>,
-    /// Name of the secret that signs requests, in the subscription's namespace. Absent: they are not signed.
+    /// The name of the secret that signs the requests, in the subscription's namespace. Absent: they are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signing: Option<String>,
     /// Whether Keelway answers a task's `.triggered` event with `.started`.
@@ -43,23 +43,23 @@ pub struct Subscription {
     /// Whether Keelway answers it with `.finished`, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub send_finished: bool,
-    /// How often a delivery is tried, 1 to [`super::MAX_ATTEMPTS`].
+    /// The most attempts of a delivery, 1 to [`super::MAX_ATTEMPTS`].
     pub attempts: u32,
 }
 
-/// What is sent.
+/// The body of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Body {
     /// The CloudEvent, as structured JSON.
     #[default]
     Event,
-    /// A message for people, in the form of a chat.
+    /// A message for people, in the format of a chat.
     Form(Form),
-    /// A template, which becomes JSON unless `content_type` says otherwise.
+    /// A template. Its result is JSON unless `content_type` says otherwise.
     #[serde(rename_all = "camelCase")]
     Template {
-        /// The template.
+        /// The text of the template.
         text: String,
         /// The header `content-type`.
         content_type: String,
@@ -72,47 +72,47 @@ impl Body {
     }
 }
 
-/// A chat.
+/// A chat whose message format Keelway knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Slack's incoming webhooks.
+    /// Incoming webhooks of Slack.
     Slack,
-    /// Microsoft Teams' workflows, which take adaptive cards.
+    /// Workflows of Microsoft Teams, which accept adaptive cards.
     Teams,
 }
 
 /// A condition on a member of `data`, with the operators of Kubernetes' label selectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expression {
-    /// The member's path, such as `data.test.result`.
+    /// The path of the member, such as `data.test.result`.
     pub key: String,
-    /// What must hold.
+    #[expect(missing_docs, reason = "the name says it")]
     pub operator: Operator,
-    /// For `In` and `NotIn`; numbers and booleans as they are written.
+    /// The values for `In` and `NotIn`, with numbers and booleans as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
 }
 
-/// What must hold of a member.
+/// A condition on the value of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Operator {
-    /// It is one of the values; of a list, one of its elements is.
+    /// The value, or an element of the list, is one of the values.
     In,
-    /// It is none of the values, or it is absent.
+    /// The value is none of the values, or the member is absent.
     NotIn,
-    /// It is there; `null` counts as absent.
+    /// The member is present. `null` counts as absent.
     Exists,
-    /// It is absent.
+    /// The member is absent.
     DoesNotExist,
 }
 
 impl Subscription {
-    /// Whether an event is delivered.
+    /// Whether the subscription selects an event.
     pub fn takes(&self, event: &CloudEvent) -> bool {
         let any = |patterns: &[String], text: &str| patterns.iter().any(|pattern| matches(pattern, text));
         let filter = |patterns: &[String], text: Option<&str>| patterns.is_empty() || text.is_some_and(|text| any(patterns, text));
-        // The audit is closed to those who are limited to projects, also the entries about their own.
+        // Only subscriptions to all projects may see the audit, including its entries about single projects.
         let project = match event.text("project") {
             Some(project) if event.ty != AUDIT => any(&self.projects, project),
             _ => self.projects.iter().any(|all| all == "*"),
@@ -124,14 +124,14 @@ impl Subscription {
             && self.match_expressions.iter().all(|expression| expression.holds(event))
     }
 
-    /// Whether only events of this project are taken.
+    /// Whether the subscription selects only events of this project.
     pub fn is_within(&self, project: &str) -> bool {
         self.projects.iter().all(|pattern| pattern == project)
     }
 }
 
 impl Expression {
-    /// Whether it holds of an event.
+    /// Whether the condition holds for an event.
     pub fn holds(&self, event: &CloudEvent) -> bool {
         let found = self.key.strip_prefix("data.").and_then(|path| member(&event.data, path)).filter(|value| !value.is_null());
         let is_listed = |value: &Value| scalar(value).is_some_and(|text| self.values.contains(&text));
@@ -149,7 +149,7 @@ impl Expression {
     }
 }
 
-/// The member at a path. Names of members may have dots in them, as those of labels do: the longest name that there is counts.
+/// The member at a path. Names of members may contain dots, as those of labels do: the longest matching name counts.
 fn member<'e>(of: &'e Object, path: &str) -> Option<&'e Value> {
     let inside = |(dot, _): (usize, &str)| member(of.get(&path[..dot])?.as_object()?, &path[dot + 1..]);
     of.get(path).or_else(|| path.rmatch_indices('.').find_map(inside))
@@ -267,7 +267,7 @@ mod tests {
         assert!(!holds("data.test.other", In, &["x"]) && holds("data.test.other", NotIn, &["x"]));
         assert!(holds("data.test.result", Exists, &[]) && !holds("data.test.none", Exists, &[]));
         assert!(holds("data.deployment.result", DoesNotExist, &[]) && !holds("data.test", DoesNotExist, &[]));
-        // What is no text, number or boolean is none of the values; nothing is inside of a text or a list.
+        // Only strings, numbers and booleans are compared; a string or a list has no members.
         assert!(!holds("data.test", In, &["pass"]) && holds("data.test", NotIn, &["pass"]));
         assert!(holds("data.result.length", DoesNotExist, &[]) && holds("data.test.tags.0", DoesNotExist, &[]));
     }

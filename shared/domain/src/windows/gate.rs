@@ -1,59 +1,58 @@
-//! Whether work may begin now, and when it may begin next.
+//! The gate that windows form: whether work may begin now, and when it may begin next.
 
 use super::{Kind, When, Window, cron, local, next, zone};
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use croner::Cron;
 
-/// The next opening is searched for so long after the first time at which the gate might be open, and after all windows that are open
-/// once.
+/// How far the search for the next opening goes beyond the first possible time and the end of all single windows.
 const AHEAD: Span = Span::minutes(2 * 366 * 24 * 60);
-/// So many times of schedules are computed in one search: it bounds the CPU time of a message. Ten daily windows are looked through for
-/// two years, one that denies each minute for two weeks.
+/// The most times of schedules that one search computes, which bounds the CPU time of a message. It suffices to search ten daily
+/// windows for two years, or a window that denies every minute for two weeks.
 const COMPUTED: usize = 20_000;
-/// 2026-01-01: where a search without a clock begins. The zones have had the rules of today since then.
+/// 2026-01-01: the beginning of searches that have no clock. The time zones have had their present rules since then.
 const RECENT: Timestamp = Timestamp(1_767_225_600_000);
 
 /// Whether work may begin now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gate {
-    /// Yes.
+    /// Work may begin.
     Open,
-    /// No; it may from this time on. `None`: no opening was found within two years.
+    /// Work may begin from this time on. `None`: no opening was found within two years.
     Closed(Option<Timestamp>),
 }
 
-/// When a window is open, its schedule and zone read.
+/// The times of a window, with schedule and zone parsed.
 enum Times {
     Recurring(Box<Cron>, Tz, Span),
     Once(Timestamp, Timestamp),
 }
 
-/// A window in a search, which only goes forward.
+/// A window in a search. The search only moves forward.
 struct Look {
     times: Times,
-    /// When it opened and closes, as of the last time that was asked for.
+    /// The last opening that was computed, and when it closes.
     last: Option<(Timestamp, Timestamp)>,
-    /// When it opens next, as far as that was asked for: `last` holds until then.
+    /// The opening after `last`, as far as it was computed.
     next: Option<Timestamp>,
-    /// How many times were computed.
+    /// The number of computed times.
     computed: usize,
 }
 
-/// A search through all windows.
+/// A search over all windows.
 pub(super) struct Search {
     allow: Vec<Look>,
     deny: Vec<Look>,
-    /// No window allows, so everything is open that none denies.
+    /// No window allows: everything is open unless a window denies it.
     always: bool,
-    /// When the last window that is open once has ended.
+    /// The end of the last single window.
     once: Timestamp,
-    /// So many times may be computed.
+    /// The limit on the number of computed times.
     most: usize,
 }
 
 impl Look {
-    /// `None`: a stored window that this version cannot read. It is never open.
+    /// `None`: a stored window that this version cannot parse. It is never open.
     fn of(window: &Window) -> Option<Self> {
         let times = match &window.when {
             When::Recurring { schedule, duration } => {
@@ -64,7 +63,7 @@ impl Look {
         Some(Self { times, last: None, next: None, computed: 0 })
     }
 
-    /// When it closes, if it is open.
+    /// When the window closes, if it is open at that time.
     fn closes(&mut self, at: Timestamp) -> Option<Timestamp> {
         let open = |(from, until): &(Timestamp, Timestamp)| *from <= at && at < *until;
         if !self.last.as_ref().is_some_and(open) && self.next.is_none_or(|next| next <= at) {
@@ -78,7 +77,7 @@ impl Look {
         self.times.last(at)
     }
 
-    /// When it opens next.
+    /// When the window opens next.
     fn opens(&mut self, at: Timestamp) -> Option<Timestamp> {
         if self.next.is_none_or(|next| next <= at) {
             self.computed += 1;
@@ -89,7 +88,7 @@ impl Look {
 }
 
 impl Times {
-    /// The window that opens then.
+    /// The window that opens at that time.
     fn from(&self, start: Timestamp) -> (Timestamp, Timestamp) {
         match self {
             Self::Recurring(_, _, duration) => (start, start + *duration),
@@ -97,7 +96,7 @@ impl Times {
         }
     }
 
-    /// The window that opened last, not after `at`.
+    /// The last opening at or before `at`.
     fn last(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let start = match self {
             Self::Recurring(cron, zone, _) => {
@@ -108,7 +107,7 @@ impl Times {
         Some(self.from(start))
     }
 
-    /// When one opens next, after `at`.
+    /// The next opening after `at`.
     fn next(&self, at: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Recurring(cron, zone, _) => next(cron, *zone, at),
@@ -118,11 +117,11 @@ impl Times {
 }
 
 impl Search {
-    /// Reads each schedule and each zone once.
+    /// Parses each schedule and each zone once.
     pub fn of(windows: &[Window]) -> Self {
         let of = |kind| windows.iter().filter(move |window| window.kind == kind);
         let [allow, mut deny] = [Kind::Allow, Kind::Deny].map(|kind| of(kind).filter_map(Look::of).collect::<Vec<_>>());
-        // What is open once may cover the windows of years.
+        // A single window may span years.
         deny.sort_by_key(|window| matches!(window.times, Times::Recurring(..)));
         let ends = windows.iter().filter_map(|window| match window.when {
             When::Once { until, .. } => Some(until),
@@ -151,13 +150,13 @@ impl Search {
         None
     }
 
-    /// How many times of schedules were computed.
+    /// The number of computed times.
     pub fn computed(&self) -> usize {
         self.allow.iter().chain(&self.deny).map(|window| window.computed).sum()
     }
 }
 
-/// Whether work may begin at a time. Windows that deny win; without a window that allows, everything else is open.
+/// Whether work may begin at a time. Windows that deny take precedence; without a window that allows, all other times are open.
 pub fn gate(windows: &[Window], now: Timestamp) -> Gate {
     match Search::of(windows).from(now) {
         Some(at) if at == now => Gate::Open,
@@ -165,7 +164,7 @@ pub fn gate(windows: &[Window], now: Timestamp) -> Gate {
     }
 }
 
-/// Whether work may never begin, at whatever time one asks: windows that deny cover all that is allowed.
+/// Whether the gate never opens: windows that deny cover all that is allowed.
 pub fn never(windows: &[Window]) -> bool {
     let once = windows.iter().filter(|window| window.kind == Kind::Allow).filter_map(|window| match window.when {
         When::Once { from, .. } => Some(from),
@@ -180,7 +179,7 @@ pub fn never(windows: &[Window]) -> bool {
     })
 }
 
-/// Why no work begins at a time at which the gate is closed: the reason that a window gives, or which kind keeps it closed.
+/// Why the gate is closed at a time: the reason of a window, or the kind of windows that keeps it closed.
 pub fn why(windows: &[Window], now: Timestamp) -> String {
     let denies =
         |window: &&Window| window.kind == Kind::Deny && Look::of(window).is_some_and(|mut look| look.closes(now).is_some());

@@ -102,8 +102,8 @@ impl<P: Ports> Access<P> {
         table::publish(&self.ports, &[event(what)]).await
     }
 
-    /// A page of entries, newest first, and where the next page begins. A page may have fewer than asked for, or none, although there are
-    /// more: then so much was looked through.
+    /// A page of entries, newest first, and where the next page begins. A page may have fewer than asked for, or none, although
+    /// there are more: then so much was looked through.
     ///
     /// # Errors
     /// Of the ports.

@@ -1,4 +1,5 @@
-//! Who may use the API, and what was done with it: tokens and the audit. Neither belongs to an engine: nothing here is decided by messages.
+//! Who may use the API, and what was done with it: tokens and the audit. Neither belongs to an engine: nothing here is decided by
+//! messages.
 
 mod audit;
 mod tokens;

@@ -1,8 +1,8 @@
 //! API tokens: one item each, which holds the hash of its secret.
 //!
-//! A token is looked up by its name, and what was read is remembered for [`REMEMBERED`], so that those who poll do not pay for a read with
-//! each request. A secret that does not fit what is remembered is looked up again, at most once in [`RETRY`] for each name: a new or rotated
-//! token is known at once, and somebody who guesses causes no flood of reads.
+//! A token is looked up by its name, and what was read is remembered for [`REMEMBERED`], so that those who poll do not pay for a
+//! read with each request. A secret that does not fit what is remembered is looked up again, at most once in [`RETRY`] for each
+//! name: a new or rotated token is known at once, and somebody who guesses causes no flood of reads.
 
 use super::{Access, TOKENS, token};
 use crate::item::{Attrs, Item};
@@ -15,8 +15,8 @@ use keelway_domain::time::{Span, Timestamp};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 
-/// How long a token that was read is used without reading it again. So long after it was revoked, other instances of the function may
-/// still accept it.
+/// How long a token that was read is used without reading it again. So long after it was revoked, other instances of the function
+/// may still accept it.
 pub const REMEMBERED: Span = Span::minutes(1);
 /// How soon a name is looked up again for a secret that does not fit.
 pub const RETRY: Span = Span::seconds(1);

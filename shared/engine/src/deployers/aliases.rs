@@ -1,6 +1,6 @@
-//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times. Each change names the
-//! revision that was looked at, and the look comes before the step claims the attempt. So of two steps at the same time, the one that
-//! claimed later prevails: either it has seen what the other one changed, or one of the two changes is refused.
+//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times. Each change names
+//! the revision that was looked at, and the look comes before the step claims the attempt. So of two steps at the same time, the
+//! one that claimed later prevails: either it has seen what the other one changed, or one of the two changes is refused.
 
 use super::step::{Done, Step};
 use crate::aliases::{Alias, Aliases, Readiness, Route};

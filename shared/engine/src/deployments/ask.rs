@@ -29,8 +29,9 @@ pub struct Asked {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Asks about every source that nobody asked about for a while, those first that have waited longest, as long as there is `more` time.
-    /// A registry that does not answer does not keep the others from being asked. This wakes no config: the sweep looks at all of them next.
+    /// Asks about every source that nobody asked about for a while, those first that have waited longest, as long as there is
+    /// `more` time. A registry that does not answer does not keep the others from being asked. This wakes no config: the sweep
+    /// looks at all of them next.
     ///
     /// # Errors
     /// Of the ports.
@@ -98,8 +99,8 @@ impl<P: Ports> Deployments<P> {
         Ok(moved)
     }
 
-    /// What tags point to, by their names. A tag that was put on an older image counts from now on: only the registry knows when that was.
-    /// Clocks may differ, and a push that this answer does not have yet must count as the newer one.
+    /// What tags point to, by their names. A tag that was put on an older image counts from now on: only the registry knows when
+    /// that was. Clocks may differ, and a push that this answer does not have yet must count as the newer one.
     fn wanted(&self, source: &ArtifactSource, of: &Repository, tags: &[Tagged], at: Timestamp) -> BTreeMap<String, Head> {
         let mut wanted: BTreeMap<String, Head> = BTreeMap::new();
         for pushed in tags {

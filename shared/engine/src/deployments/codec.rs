@@ -1,5 +1,5 @@
-//! How a config and its versions are stored. What commits rarely change together has attributes of its own: a commit writes only those that
-//! differ, and a heartbeat changes little.
+//! How a config and its versions are stored. What commits rarely change together has attributes of its own: a commit writes only
+//! those that differ, and a heartbeat changes little.
 
 use super::keys;
 use super::message::{Address, address};

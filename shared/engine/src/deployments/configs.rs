@@ -95,8 +95,8 @@ impl<P: Ports> Deployments<P> {
         self.configs().delete(to).await
     }
 
-    /// What a rollback makes of the definition that an item says, and what leads to it. The next one who applies or deletes it deletes the
-    /// entries it leaves.
+    /// What a rollback makes of the definition that an item says, and what leads to it. The next one who applies or deletes it
+    /// deletes the entries it leaves.
     pub(super) fn rewritten(&self, to: &Address, found: &Item, applied: &Applied) -> Result<(Write, Vec<Item>), PortError> {
         let configs = self.configs();
         let gone = configs.leaving(to, Some(found), Some(applied))?;

@@ -1,5 +1,6 @@
-//! Those who carry deployments out. What they say is written at once by one conditional write of the config; an evaluation then tells what
-//! became of it. Whoever wrote may stop before it asks for the evaluation: then the lease, the deadline or the sweep does.
+//! Those who carry deployments out. What they say is written at once by one conditional write of the config; an evaluation then
+//! tells what became of it. Whoever wrote may stop before it asks for the evaluation: then the lease, the deadline or the sweep
+//! does.
 
 use super::subject::Duty;
 use super::{Address, Deployments, Loaded, keys};
@@ -73,7 +74,8 @@ impl<P: Ports> Deployments<P> {
         Err(contended(key))
     }
 
-    /// Has a config evaluated if a deployer has said something that no evaluation has told: whoever wrote it may have stopped there.
+    /// Has a config evaluated if a deployer has said something that no evaluation has told: whoever wrote it may have stopped
+    /// there.
     ///
     /// # Errors
     /// Of the ports.

@@ -1,5 +1,5 @@
-//! Lists over all configs: what has ended, and what nobody has claimed. Whoever reads them may see some configs only, so where a page ends is told
-//! without names.
+//! Lists over all configs: what has ended, and what nobody has claimed. Whoever reads them may see some configs only, so where a
+//! page ends is told without names.
 
 use super::{Address, Deployments, Loaded, keys};
 use crate::item::Key;
@@ -58,8 +58,8 @@ fn last_of(time: &str) -> String {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// The sort key of the entry at which a page ended. `None`: the page ended between two days, or the entry is not there any more; then the
-    /// next page begins at its time.
+    /// The sort key of the entry at which a page ended. `None`: the page ended between two days, or the entry is not there any
+    /// more; then the next page begins at its time.
     async fn find(&self, index: Index, partition: String, after: Option<&str>) -> Result<Option<String>, PortError> {
         let Some(after) = after.filter(|after| after.contains('#')) else { return Ok(None) };
         let mut query = Query::index(index, partition, AT_ONCE);
@@ -130,8 +130,8 @@ impl<P: Ports> Deployments<P> {
         Ok(all)
     }
 
-    /// A page of the configs whose latest version nobody has claimed, oldest first, and where the next one begins. The index may lag by a
-    /// moment.
+    /// A page of the configs whose latest version nobody has claimed, oldest first, and where the next one begins. The index may
+    /// lag by a moment.
     ///
     /// # Errors
     /// Of the ports.

@@ -1,5 +1,5 @@
-//! What the tags of artifact sources point to. Each tag has the newest image that was pushed; an older push changes nothing. A push wakes the
-//! configs that watch its tag, and no others.
+//! What the tags of artifact sources point to. Each tag has the newest image that was pushed; an older push changes nothing. A push
+//! wakes the configs that watch its tag, and no others.
 
 use super::message::Message;
 use super::{Address, Deployments, keys};
@@ -36,7 +36,8 @@ pub struct Push {
     pub by: String,
 }
 
-/// What the tags that a config watches point to. Of another namespace's, only while that consents; of one's own, nothing more is read.
+/// What the tags that a config watches point to. Of another namespace's, only while that consents; of one's own, nothing more is
+/// read.
 pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition) -> Result<Heads, PortError> {
     let watched: Vec<(ImageTag, Key)> = definition.watched().into_iter().map(|tag| (tag.clone(), keys::head(tag))).collect();
     if watched.is_empty() {
@@ -71,7 +72,8 @@ pub(super) fn presence(item: &Item) -> Result<Presence, PortError> {
     }))
 }
 
-/// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second name for.
+/// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second
+/// name for.
 const SOURCE: &str = "of";
 
 fn named((namespace, name): (&str, &str)) -> String {
@@ -89,8 +91,8 @@ pub(super) fn name(of: &Repository, home: &Home, digest: &str) -> String {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. What the tags of a source
-    /// that is deleted point to stays: configs go on with the images they have.
+    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. What the tags of a
+    /// source that is deleted point to stays: configs go on with the images they have.
     ///
     /// # Errors
     /// Of the ports. Applying it again completes what was begun.
@@ -113,8 +115,8 @@ impl<P: Ports> Deployments<P> {
         Ok(self.sources().get(&Address::new(namespace, name)).await?.map(|source| source.spec))
     }
 
-    /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it. `false`: no
-    /// such source.
+    /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it.
+    /// `false`: no such source.
     ///
     /// # Errors
     /// Of the ports. Telling it again completes what was begun.

@@ -1,5 +1,5 @@
-//! The table keys of everything about deployments. One partition per config (its state, snapshots, versions that have ended, records and
-//! audit), one per artifact source (what its tags point to, and who watches them).
+//! The table keys of everything about deployments. One partition per config (its state, snapshots, versions that have ended,
+//! records and audit), one per artifact source (what its tags point to, and who watches them).
 
 use super::message::Address;
 use crate::item::Key;
@@ -71,7 +71,8 @@ pub fn definition(to: &Address) -> Key {
 /// What the sort keys of snapshots begin with.
 pub const SNAPSHOTS: &str = "D#";
 
-/// What was deployed as a version. Its hash is a part of the key: whoever loses the race for the version leaves a snapshot that nobody names.
+/// What was deployed as a version. Its hash is a part of the key: whoever loses the race for the version leaves a snapshot that
+/// nobody names.
 pub fn snapshot(to: &Address, n: u64, content: u64) -> Key {
     Key::new(partition(to), format!("{SNAPSHOTS}{n:010}#{}", hash(content)))
 }

@@ -12,8 +12,8 @@ use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{Decision, Facts, Input, decide};
 
-/// Evaluates open configs without committing anything: those that would change get a message. A config at rest costs its share of one read
-/// for all definitions, and a read of the tags it watches.
+/// Evaluates open configs without committing anything: those that would change get a message. A config at rest costs its share of
+/// one read for all definitions, and a read of the tags it watches.
 pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
     let items = table::read(&engine.ports, &wanted).await?;

@@ -1,9 +1,10 @@
-//! The deployments engine: numbered versions of a config, their deployers, and the way back. A deployment config is the subject of its
-//! messages.
+//! The deployments engine: numbered versions of a config, their deployers, and the way back. A deployment config is the subject of
+//! its messages.
 //!
-//! [`Deployments`] decides: every message ends in an evaluation of the whole config ([`keelway_domain::deployments::decide`]). `configs` and
-//! `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned. `deployers` serves
-//! those who carry deployments out: what they say is one conditional write of the config, and an evaluation follows.
+//! [`Deployments`] decides: every message ends in an evaluation of the whole config ([`keelway_domain::deployments::decide`]).
+//! `configs` and `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned.
+//! `deployers` serves those who carry deployments out: what they say is one conditional write of the config, and an evaluation
+//! follows.
 
 pub(crate) mod ask;
 mod awaited;
@@ -261,8 +262,8 @@ impl Turn<'_> {
         format!("{} {:?}", self.to, self.input)
     }
 
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it then holds
-    /// for every copy.
+    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
+    /// then holds for every copy.
     fn since(&self) -> Timestamp {
         match self.input {
             Input::Command(_, note) if note.at > Timestamp(0) => note.at,
@@ -346,7 +347,8 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_> {
             Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, found, *transition, written)?))),
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) => {
-                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was
+                // lost.
                 if let Some(x) = old
                     && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
                 {
@@ -373,8 +375,8 @@ impl<P: Ports> Deployments<P> {
         self.decided(task).with(NOBODY, why).with(TOLD_BY, hash(cause.id))
     }
 
-    /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with the
-    /// commit, or not at all.
+    /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with
+    /// the commit, or not at all.
     fn change(
         &self,
         turn: &Turn<'_>,

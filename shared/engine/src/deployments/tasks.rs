@@ -1,7 +1,8 @@
 //! Tasks of sequences that name a config: `deployment` and `rollback`. The engine answers them itself.
 //!
-//! `data.<task>.deploymentConfig` names the config, as `<name>` in the project of the sequence or `<namespace>:<name>`; another namespace than
-//! the sequence's must consent. A deployment deploys `data.configurationChange.values.image`, if there is one, or the newest images.
+//! `data.<task>.deploymentConfig` names the config, as `<name>` in the project of the sequence or `<namespace>:<name>`; another
+//! namespace than the sequence's must consent. A deployment deploys `data.configurationChange.values.image`, if there is one, or
+//! the newest images.
 //!
 //! What is true is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and what carries it
 //! out is cancelled when the sequence gives it up ([decision
@@ -97,8 +98,8 @@ impl<P: Ports> Deployments<P> {
         }
     }
 
-    /// Tells why nobody carries a task out: as it was decided first, so that every delivery of the trigger gets the same answer although a
-    /// consent, or the config, may have come or gone meanwhile.
+    /// Tells why nobody carries a task out: as it was decided first, so that every delivery of the trigger gets the same answer
+    /// although a consent, or the config, may have come or gone meanwhile.
     async fn tell_why(
         &self,
         triggered: &Key,

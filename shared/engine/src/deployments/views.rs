@@ -1,4 +1,5 @@
-//! What the API reads of configs, and what it hands in. Reads are strongly consistent, but for the list of all installations' deployments.
+//! What the API reads of configs, and what it hands in. Reads are strongly consistent, but for the list of all installations'
+//! deployments.
 
 use super::message::{Address, Message};
 use super::{Deployments, Kept, Loaded, configs, deployers, images, keys};

@@ -47,8 +47,8 @@ impl<P: Ports> Sequences<P> {
         Ok(deleted)
     }
 
-    /// Deletes a project with its schedules, services and resources. What it was triggered by stays known and its history stays until it expires;
-    /// its shipyard's revisions stay, because executions name them.
+    /// Deletes a project with its schedules, services and resources. What it was triggered by stays known and its history stays
+    /// until it expires; its shipyard's revisions stay, because executions name them.
     ///
     /// # Errors
     /// An unknown project; something of it is open (409; checked once before the writes).

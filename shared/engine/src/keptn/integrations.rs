@@ -1,5 +1,6 @@
-//! Integrations: executors that registered themselves, with what they subscribe to. Nothing is decided from them: what is open is asked
-//! for by task, whoever asks. They are kept so that an executor gets its subscriptions back, and so that people see who is there.
+//! Integrations: executors that registered themselves, with what they subscribe to. Nothing is decided from them: what is open is
+//! asked for by task, whoever asks. They are kept so that an executor gets its subscriptions back, and so that people see who is
+//! there.
 //!
 //! An integration that is not heard of expires after two days. What it logs is kept for five.
 
@@ -137,8 +138,9 @@ impl<P: Ports> Sequences<P> {
 }
 
 impl<P: Ports> Integrations<'_, P> {
-    /// Registers an integration; its id, and whether it is new. One of the same name and namespace that is known, on whatever host, is
-    /// the same one if its owner `speaks` for it, and keeps its subscriptions if it has any. One that others registered is left alone.
+    /// Registers an integration; its id, and whether it is new. One of the same name and namespace that is known, on whatever host,
+    /// is the same one if its owner `speaks` for it, and keeps its subscriptions if it has any. One that others registered is left
+    /// alone.
     ///
     /// # Errors
     /// Names that are missing or too long, too many subscriptions.

@@ -93,7 +93,8 @@ impl<P: Ports> Logs<'_, P> {
         Ok(page)
     }
 
-    /// Entries in the order of their positions: at least as many as one look finds, and all of each millisecond. And whether there are more.
+    /// Entries in the order of their positions: at least as many as one look finds, and all of each millisecond. And whether there
+    /// are more.
     async fn whole_milliseconds(&self, mut query: Query) -> Result<(Vec<(Timestamp, i64, Item)>, bool), PortError> {
         let time = |item: &Item| item.key.sk.split('#').next().and_then(|ms| ms.parse().ok()).map_or(Timestamp(0), Timestamp);
         let mut entries: Vec<(Timestamp, i64, Item)> = vec![];

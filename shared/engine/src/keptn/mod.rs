@@ -1,5 +1,5 @@
-//! What Keptn serves beside executions: putting shipyards in force, deleting services and projects, checking a client's event, requesting
-//! an evaluation, and the integrations with what they log. The API calls it; no message leads here.
+//! What Keptn serves beside executions: putting shipyards in force, deleting services and projects, checking a client's event,
+//! requesting an evaluation, and the integrations with what they log. The API calls it; no message leads here.
 
 mod deletion;
 pub mod evaluation;

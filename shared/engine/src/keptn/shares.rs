@@ -1,5 +1,5 @@
-//! Which share of the registrations an integration takes: that of each project that it names. One that names none takes a share of whoever
-//! registered it.
+//! Which share of the registrations an integration takes: that of each project that it names. One that names none takes a share of
+//! whoever registered it.
 
 use super::integrations::{Integration, Integrations};
 use crate::border::Border;
@@ -24,8 +24,8 @@ fn shares(one: &Integration) -> BTreeSet<Share<'_>> {
 }
 
 impl<P: Ports> Integrations<'_, P> {
-    /// Lets an integration take the place of `old`, if no project would have more of them than its quota. What it takes already is not
-    /// counted again. Two requests at the same moment may exceed a quota by one.
+    /// Lets an integration take the place of `old`, if no project would have more of them than its quota. What it takes already is
+    /// not counted again. Two requests at the same moment may exceed a quota by one.
     ///
     /// # Errors
     /// A quota that is exhausted.

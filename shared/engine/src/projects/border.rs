@@ -1,9 +1,9 @@
-//! What a namespace says about its border: who may act in it, and what of the installation it may use. Both are in its project's item, so one
-//! read tells everything.
+//! What a namespace says about its border: who may act in it, and what of the installation it may use. Both are in its project's
+//! item, so one read tells everything.
 //!
-//! Ask twice. When a manifest is applied, so that whoever writes it learns what is missing; and again before each act (a version is cut, a tag
-//! is moved, a cluster is read, an alias is shifted, a build is started), because a right may end in between. The answers, [`Reached`] and
-//! [`Permitted`], are never stored.
+//! Ask twice. When a manifest is applied, so that whoever writes it learns what is missing; and again before each act (a version is
+//! cut, a tag is moved, a cluster is read, an alias is shifted, a build is started), because a right may end in between. The
+//! answers, [`Reached`] and [`Permitted`], are never stored.
 
 use super::keys;
 use crate::item::{Attr, Item, Name};
@@ -107,8 +107,8 @@ impl Border {
     }
 }
 
-/// Lets `from` act on `name` in `namespace`; the outer error is of the store. Whoever stays in their own namespace needs neither a consent nor
-/// a read of the table.
+/// Lets `from` act on `name` in `namespace`; the outer error is of the store. Whoever stays in their own namespace needs neither a
+/// consent nor a read of the table.
 ///
 /// # Errors
 /// Of the store.

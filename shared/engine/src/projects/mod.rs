@@ -1,5 +1,6 @@
-//! Projects, their services, and the revisions of their shipyards: what `apply` writes and everything else reads. They have no effects of
-//! their own, so the API writes them itself, each with one conditional write. What depends on open executions is in [`crate::keptn`].
+//! Projects, their services, and the revisions of their shipyards: what `apply` writes and everything else reads. They have no
+//! effects of their own, so the API writes them itself, each with one conditional write. What depends on open executions is in
+//! [`crate::keptn`].
 
 pub mod border;
 pub mod keys;
@@ -37,7 +38,8 @@ pub struct ProjectSettings {
     pub start_deadline: Option<Span>,
     /// How long a started task may take, if not the installation's default; 0 = for ever.
     pub task_timeout: Option<Span>,
-    /// What others may do in it. Of a project that was read: kept, so that applying it again never brings back what was taken away meanwhile.
+    /// What others may do in it. Of a project that was read: kept, so that applying it again never brings back what was taken away
+    /// meanwhile.
     pub consents: Update<Consents>,
     /// What it may use of the installation. Of a project that was read: kept.
     pub policy: Update<Option<Policy>>,

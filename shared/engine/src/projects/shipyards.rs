@@ -1,8 +1,8 @@
 //! Shipyards: the revision in force, and those before it.
 //!
-//! A revision is an immutable item named by its content. The project's item names the one in force and its entry in the history, which
-//! names the entry before it. Entries are written ahead of the project's item, the only commit: one whose writer lost is on no way from
-//! the project's item back, and is passed over.
+//! A revision is an immutable item named by its content. The project's item names the one in force and its entry in the history,
+//! which names the entry before it. Entries are written ahead of the project's item, the only commit: one whose writer lost is on
+//! no way from the project's item back, and is passed over.
 
 use super::{FORMAT, Projects, keys};
 use crate::item::{Item, MAX_ITEM_BYTES};
@@ -175,8 +175,8 @@ impl<P: Ports> Projects<'_, P> {
         }))
     }
 
-    /// The times that revisions were put in force, newest first: from the entry of the history that `from` names, else from the one in
-    /// force; at most `most`. And the first entry of the next page.
+    /// The times that revisions were put in force, newest first: from the entry of the history that `from` names, else from the one
+    /// in force; at most `most`. And the first entry of the next page.
     ///
     /// # Errors
     /// An unknown project.

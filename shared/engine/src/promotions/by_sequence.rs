@@ -1,7 +1,7 @@
 //! The strategy `sequence`: a sequence of a shipyard carries out the promotion.
 //!
-//! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again, and a
-//! trigger that arrives twice starts it once.
+//! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again,
+//! and a trigger that arrives twice starts it once.
 
 use crate::border;
 use crate::keptn::preflight::Preflight;
@@ -79,8 +79,8 @@ pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Seq
     }))
 }
 
-/// Aborts the sequence, unless it has ended, also if its trigger is still on its way. One in a project that does not consent any more is
-/// left to that project.
+/// Aborts the sequence, unless it has ended, also if its trigger is still on its way. One in a project that does not consent any
+/// more is left to that project.
 ///
 /// # Errors
 /// Of the ports.

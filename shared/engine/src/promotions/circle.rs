@@ -1,5 +1,5 @@
-//! Pipelines in a circle: what one carries from dev to staging, another carries from staging to dev. Two revisions would change places for
-//! ever, because each arrival begins a run of the other.
+//! Pipelines in a circle: what one carries from dev to staging, another carries from staging to dev. Two revisions would change
+//! places for ever, because each arrival begins a run of the other.
 
 use super::message::Address;
 use super::{Promotions, definitions, keys};

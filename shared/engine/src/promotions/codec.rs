@@ -61,7 +61,8 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
     })
 }
 
-/// The item of a command in the history. Its attribute has another name than a promotion's, so that code which knows only promotions passes over it.
+/// The item of a command in the history. Its attribute has another name than a promotion's, so that code which knows only
+/// promotions passes over it.
 pub fn obeyed(of: &super::Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
     Item::new(Key::new(keys::pipeline_partition(of), keys::command(obeyed))).with("c", json(obeyed)).with("ttl", expires.0 / 1000)
 }

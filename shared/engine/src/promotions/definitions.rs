@@ -1,5 +1,5 @@
-//! Pipelines, clusters and git hosts as they are applied. Definitions have no effects of their own, so the API writes them itself; whoever
-//! they concern is woken.
+//! Pipelines, clusters and git hosts as they are applied. Definitions have no effects of their own, so the API writes them itself;
+//! whoever they concern is woken.
 
 use super::Promotions;
 use super::message::Address;

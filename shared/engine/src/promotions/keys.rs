@@ -1,6 +1,6 @@
 //! The table keys of everything about promotions. One partition per pipeline (its state, records and history), one per target (the
-//! newest fact, and which pipelines depend on it), one per cluster (the objects that pipelines name), one per repository (the open pull
-//! requests to look at).
+//! newest fact, and which pipelines depend on it), one per cluster (the objects that pipelines name), one per repository (the open
+//! pull requests to look at).
 
 use super::message::Address;
 use crate::item::Key;
@@ -150,8 +150,8 @@ pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
     Key::new(target_partition(app, target), format!("{DEPENDS}{}#{}", to.namespace, to.name))
 }
 
-/// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries compares
-/// the cluster's name, because the partition is only its hash.
+/// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries
+/// compares the cluster's name, because the partition is only its hash.
 pub fn cluster_partition(cluster: &str) -> String {
     OBSERVED.named(hash(hash64(&[b"cluster", cluster.as_bytes()])))
 }

@@ -16,8 +16,8 @@ use keelway_domain::promotions::{Decision, Facts, Input, decide};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs its share of two
-/// reads for all: of the definitions, and of their targets.
+/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs its share
+/// of two reads for all: of the definitions, and of their targets.
 pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
     let items = table::read(&engine.ports, &wanted).await?;

@@ -1,5 +1,5 @@
-//! The messages of the engine: to pipelines, to whoever carries out their attempts, and to the observer. Each may arrive twice, late, or when it is no
-//! longer needed.
+//! The messages of the engine: to pipelines, to whoever carries out their attempts, and to the observer. Each may arrive twice,
+//! late, or when it is no longer needed.
 
 use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, OwnMessage, Sameness, delivery};

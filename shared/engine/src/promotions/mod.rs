@@ -1,8 +1,9 @@
 //! The promotions engine: level-triggered pipelines. A pipeline is the subject of its messages.
 //!
 //! [`Promotions`] decides: every message ends in an evaluation of the whole pipeline ([`keelway_domain::promotions::decide`]).
-//! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other people's
-//! servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
+//! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other
+//! people's servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and
+//! `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
 
 pub mod attempts;
 pub mod by_sequence;
@@ -121,8 +122,8 @@ impl<P: Ports> Engine<Pipeline> for Promotions<P> {
     }
 }
 
-/// The look at a sequence that has ended, if it carried out a promotion. The event is only a hint: what became of the sequence is read from
-/// its state.
+/// The look at a sequence that has ended, if it carried out a promotion. The event is only a hint: what became of the sequence is
+/// read from its state.
 fn followed(event: &CloudEvent) -> Option<Job> {
     let EventType::Sequence(_, _, Kind::Finished) = EventType::parse(&event.ty) else { return None };
     let text = |name: &str| event.data.get(PROMOTION)?.get(name)?.as_str().map(str::to_owned);
@@ -143,8 +144,8 @@ impl Turn<'_> {
         format!("{} {:?}", self.to, self.input)
     }
 
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it then holds
-    /// for every copy.
+    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
+    /// then holds for every copy.
     fn since(&self) -> Timestamp {
         match self.input {
             Input::Command(_, note) if note.at > Timestamp(0) => note.at,
@@ -217,7 +218,8 @@ impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_> {
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Late => Ok(Verdict::Late),
             Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
-                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was
+                // lost.
                 if let Some(x) = old
                     && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
                 {

@@ -1,5 +1,5 @@
-//! Facts about targets. Each has a version that only rises; an older fact changes nothing. A new fact wakes the pipelines that name its
-//! target, and no others.
+//! Facts about targets. Each has a version that only rises; an older fact changes nothing. A new fact wakes the pipelines that name
+//! its target, and no others.
 
 use super::message::{Address, Message};
 use super::{Promotions, keys};
@@ -74,8 +74,8 @@ pub enum Kept {
     Revision,
 }
 
-/// Puts what is missing in the place of what is known about targets of other namespaces that do not consent, or do not any more. Of one's own,
-/// nothing is read.
+/// Puts what is missing in the place of what is known about targets of other namespaces that do not consent, or do not any more. Of
+/// one's own, nothing is read.
 async fn beyond(store: &impl Store, own: &str, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let mut borders: BTreeMap<&str, Border> = BTreeMap::new();
     for target in definition.targets() {
@@ -148,7 +148,8 @@ pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Obse
     Ok(crate::json::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
 }
 
-/// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are none.
+/// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are
+/// none.
 async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
     let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);

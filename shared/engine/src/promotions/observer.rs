@@ -1,11 +1,12 @@
-//! Pulls facts from the Kubernetes API of registered clusters: on a schedule, and when somebody asks. It waits for other people's servers,
-//! so it has a queue and a function of its own. Each cluster is a message of its own: one that does not answer does not delay the others.
+//! Pulls facts from the Kubernetes API of registered clusters: on a schedule, and when somebody asks. It waits for other people's
+//! servers, so it has a queue and a function of its own. Each cluster is a message of its own: one that does not answer does not
+//! delay the others.
 //!
 //! Only what applied pipelines name is read. They enter that with their clusters when they are applied, so finding it is one query.
 //!
-//! The version of a fact is the time in milliseconds at which its reading began, not the object's `resourceVersion`: an error has none, and
-//! a cluster that was restored or replaced begins anew with lower ones. Of two readings, the one that began later counts. A reading that
-//! differs in nothing from what is known is not kept, so a steady cluster costs only reads and wakes nobody.
+//! The version of a fact is the time in milliseconds at which its reading began, not the object's `resourceVersion`: an error has
+//! none, and a cluster that was restored or replaced begins anew with lower ones. Of two readings, the one that began later counts.
+//! A reading that differs in nothing from what is known is not kept, so a steady cluster costs only reads and wakes nobody.
 
 use super::message::{Address, Observe};
 use super::observations::{self, Fact};
@@ -48,9 +49,9 @@ pub struct Wanted {
 
 /// The APIs of clusters.
 pub trait Clusters: Send + Sync {
-    /// Reads objects of a cluster. What cannot be read is an `error` of its fact, which stays the same as long as its cause does. `at` of each
-    /// fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never empty. `server` is the
-    /// cluster's, which its namespace may use.
+    /// Reads objects of a cluster. What cannot be read is an `error` of its fact, which stays the same as long as its cause does.
+    /// `at` of each fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never
+    /// empty. `server` is the cluster's, which its namespace may use.
     ///
     /// # Errors
     /// Only of the services that Keelway itself uses.
@@ -146,7 +147,8 @@ impl<P: Ports> Promotions<P> {
         Ok(known)
     }
 
-    /// Takes a cluster out. `false`: there is none. What is known about its targets is kept for a day from now, unless it is reported anew.
+    /// Takes a cluster out. `false`: there is none. What is known about its targets is kept for a day from now, unless it is
+    /// reported anew.
     ///
     /// # Errors
     /// Of the ports. Taking it out again completes what was begun.
@@ -171,8 +173,8 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         Self { pipelines, clusters }
     }
 
-    /// Sends each cluster that is due its message, and says how many were due. Of two ticks at the same time, one sends it. A cluster in which
-    /// no pipeline names anything is never due.
+    /// Sends each cluster that is due its message, and says how many were due. Of two ticks at the same time, one sends it. A
+    /// cluster in which no pipeline names anything is never due.
     ///
     /// # Errors
     /// Of the ports. The next tick does what is left; a cluster whose message was lost is observed one interval later.

@@ -25,7 +25,8 @@ pub struct View {
     pub applied: Declared<Definition>,
     /// What is known about its targets.
     pub observations: Observations,
-    /// When each repository with an open pull request was last looked at, and what came of it: by URL and by whose credentials it takes.
+    /// When each repository with an open pull request was last looked at, and what came of it: by URL and by whose credentials it
+    /// takes.
     pub looks: BTreeMap<(String, String), Look>,
     /// When this was read.
     pub now: Timestamp,
@@ -178,8 +179,8 @@ impl<P: Ports> Promotions<P> {
         Ok(self.ports.write(&Write::Put(item, Condition::Absent)).await? == Written::Done)
     }
 
-    /// Has a repository looked at now, if a pull request of ours is open there. Nothing else follows from it: what became of the pull
-    /// request is read from the host.
+    /// Has a repository looked at now, if a pull request of ours is open there. Nothing else follows from it: what became of the
+    /// pull request is read from the host.
     ///
     /// # Errors
     /// Of the ports.

@@ -1,5 +1,5 @@
-//! When repositories with open pull requests are looked at. One look serves all open pull requests of a repository, whichever pipelines
-//! they belong to.
+//! When repositories with open pull requests are looked at. One look serves all open pull requests of a repository, whichever
+//! pipelines they belong to.
 
 use super::keys;
 use super::message::{Address, Job};
@@ -98,8 +98,8 @@ pub fn pause(age: Span) -> Span {
     Span((YOUNG.0 << doublings).min(LONGEST.0))
 }
 
-/// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit that says
-/// that it is open: a look takes out what is not.
+/// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit
+/// that says that it is open: a look takes out what is not.
 pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
     let Watch { repository, attempt, at_once } = watch;
     let entry = fact::entry(Item::new(keys::open_request(repository, of, attempt)), of)
@@ -246,7 +246,8 @@ pub(super) async fn forget(ports: &impl Ports, repository: &str, of: &Address, a
     table::record(ports, vec![], vec![keys::open_request(repository, of, attempt)]).await
 }
 
-/// What a look remembers: the host's mark of what it answered, when it allows the next look, when this one was, and what it failed for.
+/// What a look remembers: the host's mark of what it answered, when it allows the next look, when this one was, and what it failed
+/// for.
 pub(super) fn seen((mark, not_before): (Option<&str>, Option<Timestamp>), at: Timestamp, troubles: &Troubles) -> Attrs {
     let mark = mark.map(|mark| (Name::Borrowed("etag"), mark.into()));
     let not_before = (Name::Borrowed("nb"), not_before.unwrap_or_default().0.into());

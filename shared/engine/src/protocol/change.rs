@@ -1,5 +1,5 @@
-//! One item that many may write: read it, decide, write it if nobody else did meanwhile, else once more. Whatever is no [`super::Subject`]
-//! changes this way.
+//! One item that many may write: read it, decide, write it if nobody else did meanwhile, else once more. Whatever is no
+//! [`super::Subject`] changes this way.
 
 use super::run::{COMMIT_TRIES, contended};
 use crate::item::{Attrs, Item, Key};

@@ -1,10 +1,10 @@
-//! What people declare: the definitions that `apply` puts in force. Each is one item, written by one conditional write that raises its
-//! version. The API writes definitions itself; whoever they concern learns of it afterwards.
+//! What people declare: the definitions that `apply` puts in force. Each is one item, written by one conditional write that raises
+//! its version. The API writes definitions itself; whoever they concern learns of it afterwards.
 //!
-//! The order of effects is the same for every [`Kind`]. What leads to a definition comes before it: whoever finds nothing there does
-//! nothing, but what nobody finds is never done. What led to the one before goes after it, and then it is told. Whoever applies or
-//! deletes the same again completes what was begun. A deletion leaves a tombstone, so the version keeps rising: an earlier writer that
-//! was slow does not overwrite a successor, and does not bring back what was deleted.
+//! The order of effects is the same for every [`Kind`]. What leads to a definition comes before it: whoever finds nothing there
+//! does nothing, but what nobody finds is never done. What led to the one before goes after it, and then it is told. Whoever
+//! applies or deletes the same again completes what was begun. A deletion leaves a tombstone, so the version keeps rising: an
+//! earlier writer that was slow does not overwrite a successor, and does not bring back what was deleted.
 
 pub use super::kind::{Full, Kind, Shelf};
 
@@ -23,7 +23,8 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 
-/// So many queries are made to fill a page. One that is still short then has an end all the same: most of what lies there was deleted.
+/// So many queries are made to fill a page. One that is still short then has an end all the same: most of what lies there was
+/// deleted.
 const LOOKS: usize = 20;
 
 /// A definition in force.
@@ -242,8 +243,8 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         Ok((found.into_iter().map(|(sort, one)| (address(&sort), one)).collect(), next.as_deref().map(name)))
     }
 
-    /// As [`Self::page`], of all namespaces, or of those `among` them, by namespace and name: `<namespace>/<name>` tells where a page
-    /// ended. It looks into a limited number of namespaces, so a page that is not the last one may have fewer than `limit`.
+    /// As [`Self::page`], of all namespaces, or of those `among` them, by namespace and name: `<namespace>/<name>` tells where a
+    /// page ended. It looks into a limited number of namespaces, so a page that is not the last one may have fewer than `limit`.
     ///
     /// # Errors
     /// Of the ports.

@@ -40,16 +40,16 @@ pub trait OwnMessage: Debug + PartialEq + Clone + Serialize + DeserializeOwned +
     fn sameness(&self) -> Sameness;
 }
 
-/// Which copies of a message are the same cause. A copy says the same and was sent at another time; a redelivery is no copy, but the same
-/// message once more, and always the same cause.
+/// Which copies of a message are the same cause. A copy says the same and was sent at another time; a redelivery is no copy, but
+/// the same message once more, and always the same cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sameness {
     /// None: each message is a cause of its own.
     EachMessage,
     /// All of them, because what the message decides depends on the clock: wake-ups, and evaluations. See [`Cause::of_any_copy`].
     AnyCopy,
-    /// None; but whoever settles a subject sends such messages again, so most that find nothing to decide are copies. They schedule no
-    /// wake-up, unless they are redelivered.
+    /// None; but whoever settles a subject sends such messages again, so most that find nothing to decide are copies. They schedule
+    /// no wake-up, unless they are redelivered.
     Copied,
 }
 

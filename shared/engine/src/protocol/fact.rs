@@ -1,5 +1,5 @@
-//! Facts: what somebody outside has seen or done. The newest one of a thing is kept, by [`super::change`], and then whoever depends on it is
-//! told. Whoever tells a fact again tells them again, so nobody is left out when a worker stops between the two.
+//! Facts: what somebody outside has seen or done. The newest one of a thing is kept, by [`super::change`], and then whoever depends
+//! on it is told. Whoever tells a fact again tells them again, so nobody is left out when a worker stops between the two.
 
 use super::inbox::Letter;
 use crate::item::Item;

@@ -1,5 +1,5 @@
-//! An inbox: a queue, and what is done with its messages. Some inboxes keep subjects, and are an [`Engine`](super::Engine) of each kind
-//! besides. Others carry out what engines have decided, and keep none.
+//! An inbox: a queue, and what is done with its messages. Some inboxes keep subjects, and are an [`Engine`](super::Engine) of each
+//! kind besides. Others carry out what engines have decided, and keep none.
 
 use super::delivery::{Body, Delivery, Handled, OwnMessage};
 use super::invalid;

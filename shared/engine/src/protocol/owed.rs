@@ -1,6 +1,6 @@
-//! What a commit owes: its wake-up, its record's events and messages, its duties. Usually the commit performs them itself. If its worker
-//! stops before that, a redelivery of the message does; and if nobody may have that message any more, the state has a note of it, and
-//! whoever loads the subject next does.
+//! What a commit owes: its wake-up, its record's events and messages, its duties. Usually the commit performs them itself. If its
+//! worker stops before that, a redelivery of the message does; and if nobody may have that message any more, the state has a note
+//! of it, and whoever loads the subject next does.
 
 use super::record;
 use super::run::Change;
@@ -56,9 +56,9 @@ pub(super) fn may_be(now: Option<RecordId>, tried: Option<RecordId>) -> bool {
     now.zip(tried).is_some_and(|(now, tried)| now == tried || now.number != tried.number)
 }
 
-/// Before a message decides something new: time has passed since an earlier delivery of it, or a write whose answer got lost, committed and
-/// stopped there. What that one owes comes first, because nobody else does it. Whether there was anything, besides the record that was
-/// `repaid` a moment ago.
+/// Before a message decides something new: time has passed since an earlier delivery of it, or a write whose answer got lost,
+/// committed and stopped there. What that one owes comes first, because nobody else does it. Whether there was anything, besides
+/// the record that was `repaid` a moment ago.
 pub(super) async fn pay_first<S: Subject, E: Engine<S>>(
     engine: &E,
     x: &S,

@@ -4,8 +4,8 @@ use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// A position in a list by time: milliseconds × 1000 + a number that orders the entries of that millisecond. 0 = the beginning; as the
-/// next position, the end.
+/// A position in a list by time: milliseconds × 1000 + a number that orders the entries of that millisecond. 0 = the beginning; as
+/// the next position, the end.
 pub type Position = i64;
 
 /// The most entries of one millisecond that a position can distinguish.
@@ -45,8 +45,8 @@ pub fn split(position: Position) -> (Timestamp, i64) {
     (Timestamp(position.div_euclid(1000)), position.rem_euclid(1000))
 }
 
-/// Where an entry stands among those of its millisecond, from 1: it follows from what identifies the entry. So it stays the same when others come
-/// or go, which the number of those before it would not.
+/// Where an entry stands among those of its millisecond, from 1: it follows from what identifies the entry. So it stays the same
+/// when others come or go, which the number of those before it would not.
 pub fn slot(entry: &str) -> i64 {
     (hash64(&[b"slot", entry.as_bytes()]) % IN_ONE_MS.unsigned_abs()) as i64 + 1
 }

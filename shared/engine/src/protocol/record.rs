@@ -47,9 +47,9 @@ pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Resul
     Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
 }
 
-/// The committed records that this message made, oldest first: usually one or none. Messages with the same text, such as evaluations for
-/// the same reason, count as one message, and each of them may have made a record. A record is younger than the message that made it, so
-/// the search goes back from the newest record and stops at the first one that is older than the message.
+/// The committed records that this message made, oldest first: usually one or none. Messages with the same text, such as
+/// evaluations for the same reason, count as one message, and each of them may have made a record. A record is younger than the
+/// message that made it, so the search goes back from the newest record and stops at the first one that is older than the message.
 ///
 /// # Errors
 /// Of the ports.

@@ -133,8 +133,8 @@ pub struct Loaded<S> {
     pub version: i64,
     /// The item's format.
     pub format: i64,
-    /// A committed record whose effects nobody may perform, because the message that made it may be done with. The commit notes it, and
-    /// removes the note when it has performed them. Whoever finds the note performs them first.
+    /// A committed record whose effects nobody may perform, because the message that made it may be done with. The commit notes it,
+    /// and removes the note when it has performed them. Whoever finds the note performs them first.
     pub owes: Option<RecordId>,
 }
 

@@ -44,8 +44,8 @@ struct Spot {
     after: Option<Cursor>,
 }
 
-/// Looks at one page of an engine's open subjects of a kind, from where the previous page ended, and sends a message to each that needs one.
-/// A caller with time left calls again, with the same tick, until `finished`.
+/// Looks at one page of an engine's open subjects of a kind, from where the previous page ended, and sends a message to each that
+/// needs one. A caller with time left calls again, with the same tick, until `finished`.
 ///
 /// # Errors
 /// Of the ports. Completed work is kept; the next call continues.

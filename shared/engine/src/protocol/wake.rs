@@ -23,10 +23,10 @@ pub async fn wake<S: Subject, E: Engine<S>>(engine: &E, x: &S, at: Timestamp) ->
     engine.ports().send_at(letter.to, &name, &letter.body, at).await
 }
 
-/// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up does
-/// not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a subject that
-/// lives for long would collect them. The same holds for messages that settling sends again: a wake-up that ends an execution grants its
-/// lane and starts what follows, so each copy of it would become two of the follower's.
+/// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up
+/// does not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a
+/// subject that lives for long would collect them. The same holds for messages that settling sends again: a wake-up that ends an
+/// execution grants its lane and starts what follows, so each copy of it would become two of the follower's.
 pub(super) fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
     let is_due = |at: &Timestamp| match x.armed_by() {
@@ -36,8 +36,8 @@ pub(super) fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     x.wake().filter(is_due)
 }
 
-/// How long to wait after the n-th lost write: spread over the whole time, so that writers that met once do not meet again. Not random:
-/// every delivery of a message waits the same.
+/// How long to wait after the n-th lost write: spread over the whole time, so that writers that met once do not meet again. Not
+/// random: every delivery of a message waits the same.
 pub(super) fn pause(cause: Cause, lost: usize) -> Span {
     let most = (1..lost).fold(FIRST_PAUSE, |most, _| LONGEST_PAUSE.min(Span(2 * most.0)));
     let spread = hash64(&[&cause.id.to_be_bytes(), &lost.to_be_bytes()]) % most.0.unsigned_abs();

@@ -1,9 +1,9 @@
-//! Resources: the files of a project that executors read, such as thresholds or a list of actions. A file belongs to the project, to
-//! a stage, or to a service in a stage, and is found by its URI there.
+//! Resources: the files of a project that executors read, such as thresholds or a list of actions. A file belongs to the project,
+//! to a stage, or to a service in a stage, and is found by its URI there.
 //!
 //! The store is versioned as a repository is. Every write is a commit, which names the state of all files of the project: a file is
-//! read as it is now, or as it was at a commit. A version is an item of its own and never changes; an entry per file names the one in
-//! force. `shipyard.yaml` of a project is no file of its own but the applied shipyard.
+//! read as it is now, or as it was at a commit. A version is an item of its own and never changes; an entry per file names the one
+//! in force. `shipyard.yaml` of a project is no file of its own but the applied shipyard.
 
 pub mod keys;
 mod write;
@@ -121,8 +121,8 @@ pub struct Resources<'a, P> {
 }
 
 impl<P: Ports> Resources<'_, P> {
-    /// A resource as it is now, or as it was at a commit; `None`: there is no such file. At a shipyard's revision, which every event of
-    /// a task names as its commit, a file is as it is now.
+    /// A resource as it is now, or as it was at a commit; `None`: there is no such file. At a shipyard's revision, which every
+    /// event of a task names as its commit, a file is as it is now.
     ///
     /// # Errors
     /// An unknown project, a URI that is none, a commit that is not known (any more).

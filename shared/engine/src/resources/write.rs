@@ -1,5 +1,5 @@
-//! Commits: one transaction writes the new versions, the entries that name them, and the commit. The store's own item counts commits;
-//! its version is the condition, so commits of a project come one after the other.
+//! Commits: one transaction writes the new versions, the entries that name them, and the commit. The store's own item counts
+//! commits; its version is the condition, so commits of a project come one after the other.
 
 use super::{MAX_AT_ONCE, MAX_CONTENT_BYTES, Resources, Scope, expires, keys, uri};
 use crate::item::{Attr, Attrs, Item, Key, Name};
@@ -67,7 +67,8 @@ impl<P: Ports> Resources<'_, P> {
         self.write_read(scope, files, &Forms::new()).await
     }
 
-    /// As [`Resources::write_resources`], of files that the engine reads itself: the form in which it reads them is kept with their entries.
+    /// As [`Resources::write_resources`], of files that the engine reads itself: the form in which it reads them is kept with their
+    /// entries.
     ///
     /// # Errors
     /// The same; a form that is too large.

@@ -1,8 +1,8 @@
-//! Schedules trigger sequences at times. They are subjects like executions, with wake-ups, records and a part of the sweep of their own, on
-//! the queue of sequences.
+//! Schedules trigger sequences at times. They are subjects like executions, with wake-ups, records and a part of the sweep of their
+//! own, on the queue of sequences.
 //!
-//! The API writes what is applied and sends a message; the function plans the next time. When that has come, the commit plans the one after
-//! it, and a message for each service starts an execution, as a trigger from outside does.
+//! The API writes what is applied and sends a message; the function plans the next time. When that has come, the commit plans the
+//! one after it, and a message for each service starts an execution, as a trigger from outside does.
 
 mod codec;
 pub mod keys;

@@ -1,4 +1,5 @@
-//! Schedules as they are applied, shown and deleted. Applying has no effects of its own: the API writes the schedule, and then tells the engine.
+//! Schedules as they are applied, shown and deleted. Applying has no effects of its own: the API writes the schedule, and then
+//! tells the engine.
 
 use super::{Loaded, Schedules, keys, look_at};
 use crate::item::Key;

@@ -156,8 +156,8 @@ impl Start<'_> {
         change.with.extend(context);
         if change.next.lane == Lane::Wants {
             change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
-            // It is in the queue with its commit. Nobody begins because of one that is held back, so many of them do not look at each
-            // other. It drives the lane when it is let through.
+            // It is in the queue with its commit. Nobody begins because of one that is held back, so many of them do not look at
+            // each other. It drives the lane when it is let through.
             let held = change.next.held.is_some();
             change.effects.retain(|effect| !held || *effect != Effect::Duty(Duty::Ask));
             let asks = |effect: &mut Effect<Duty>| {
@@ -279,8 +279,8 @@ pub(super) fn labels(data: &Object) -> Option<String> {
     (text.len() <= MAX_LABELS).then_some(text)
 }
 
-/// The write of the context's item: it is created if necessary, kept from expiring too soon, and counts the execution unless that was
-/// refused. The flags that were read must still hold, so that a pause or an abort in between applies to the execution.
+/// The write of the context's item: it is created if necessary, kept from expiring too soon, and counts the execution unless that
+/// was refused. The flags that were read must still hold, so that a pause or an abort in between applies to the execution.
 fn context_write(ground: &Ground, (x, labels): (&Execution, Option<String>), now: Timestamp, retention: Span) -> Option<Write> {
     let expires = now + retention;
     let key = keys::context(&x.project, &x.context);

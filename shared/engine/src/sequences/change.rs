@@ -62,8 +62,8 @@ impl<P: Ports> Sequences<P> {
         Ok(true)
     }
 
-    /// The follow-ups that can be created in the commit. A follow-up that ends before it begins, as one too many for its context does,
-    /// or is held back, is left to the message, because its events must be published.
+    /// The follow-ups that can be created in the commit. A follow-up that ends before it begins, as one too many for its context
+    /// does, or is held back, is left to the message, because its events must be published.
     async fn children(
         &self,
         parent: &Execution,

@@ -191,8 +191,8 @@ impl<P: Ports> Sequences<P> {
         Ok(self.count_open(project, context, stage).await?)
     }
 
-    /// Aborts what one trigger starts, also if it is still on its way: then its context is made now, and the execution ends at its birth,
-    /// because that reads the flags and requires in its commit that they still hold.
+    /// Aborts what one trigger starts, also if it is still on its way: then its context is made now, and the execution ends at its
+    /// birth, because that reads the flags and requires in its commit that they still hold.
     ///
     /// # Errors
     /// Unknown project.

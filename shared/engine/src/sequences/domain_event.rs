@@ -1,7 +1,8 @@
 //! Domain events: events of neither a sequence nor a task, which sequences are triggered on.
 //!
-//! What an accepted event starts is decided once, by the shipyard that is in force then. An item that never expires remembers this, so
-//! that the same event again starts nothing more, whatever has been applied since, and another event under its identity is refused.
+//! What an accepted event starts is decided once, by the shipyard that is in force then. An item that never expires remembers this,
+//! so that the same event again starts nothing more, whatever has been applied since, and another event under its identity is
+//! refused.
 
 use super::birth::{Origin, Start};
 use super::history::{self, Verdict};

@@ -82,7 +82,8 @@ impl<P: Ports> Sequences<P> {
         })
     }
 
-    /// The same as [`Sequences::override_windows`] for what a trigger starts that is not on the bus yet: its context is there after this.
+    /// The same as [`Sequences::override_windows`] for what a trigger starts that is not on the bus yet: its context is there after
+    /// this.
     ///
     /// # Errors
     /// Of the ports.
@@ -99,8 +100,8 @@ impl<P: Ports> Sequences<P> {
         self.override_windows((&project, &event.context), closed, person).await
     }
 
-    /// Lets the executions of a context begin in a stage although its windows are closed, those that wait and those to come, until the
-    /// stage opens by itself. It may be said twice.
+    /// Lets the executions of a context begin in a stage although its windows are closed, those that wait and those to come, until
+    /// the stage opens by itself. It may be said twice.
     ///
     /// # Errors
     /// An unknown context.

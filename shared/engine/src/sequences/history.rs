@@ -1,5 +1,5 @@
-//! Records of what happened: events as received, tombstones. All are written without conditions, because their keys end in the hash of
-//! their content; all but tombstones expire.
+//! Records of what happened: events as received, tombstones. All are written without conditions, because their keys end in the hash
+//! of their content; all but tombstones expire.
 
 use super::{Limits, Sequences, keys};
 use crate::item::{Item, Key};

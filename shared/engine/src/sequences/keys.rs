@@ -91,8 +91,8 @@ impl LaneKey {
     pub fn lock(&self) -> Key {
         Key::new(self.0.clone(), MAIN)
     }
-    /// The queue entry of an execution's request. Follow-ups of one root stand in the order in which they were caused, and those of one
-    /// commit in the shipyard's.
+    /// The queue entry of an execution's request. Follow-ups of one root stand in the order in which they were caused, and those of
+    /// one commit in the shipyard's.
     pub fn entry(&self, x: &Execution, ask: u32) -> Key {
         let place = match x.class {
             Class::FollowUp => format!("0#{}.{}.{:03}", ms(x.accepted), ms(x.caused), x.place),

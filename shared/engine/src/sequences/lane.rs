@@ -27,8 +27,8 @@ use keelway_domain::time::Timestamp;
 /// The most rounds in one message; each removes a dead entry or moves the lock. After that, the work is left to other messages.
 const TURNS: usize = 60;
 
-/// The most entries of a queue that are looked at: for what a newer execution replaces, the others are replaced when the next one comes;
-/// for one that no window holds back.
+/// The most entries of a queue that are looked at: for what a newer execution replaces, the others are replaced when the next one
+/// comes; for one that no window holds back.
 const LOOKED_AT: usize = 1000;
 
 /// Executions of a queue that are read at once.
@@ -86,8 +86,8 @@ pub(crate) fn holder(project: &ProjectName, lock: &Item) -> Option<Address> {
     Some(Address { project: project.clone(), context: Context::new(lock.text("hc")?).ok()?, execution })
 }
 
-/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read. `left`: the execution that
-/// leaves the lane; the lock keeps what it leaves behind.
+/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read. `left`: the execution
+/// that leaves the lane; the lock keeps what it leaves behind.
 pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>, left: Option<&Execution>) -> Write {
     let mut set = holder.map(holder_attributes).unwrap_or_default();
     set.extend(left.map(standing::of).unwrap_or_default());
@@ -226,8 +226,8 @@ impl<P: Ports> Sequences<P> {
         Ok(None)
     }
 
-    /// Of the executions of one sequence that wait for the lane of `x` and may be replaced, the newest stays: each older one is told by
-    /// which it is replaced. Those of one root replace nobody.
+    /// Of the executions of one sequence that wait for the lane of `x` and may be replaced, the newest stays: each older one is
+    /// told by which it is replaced. Those of one root replace nobody.
     pub(super) async fn supersede(&self, x: &Execution) -> Result<(), PortError> {
         let (items, _) = table::all(&self.ports, Query::table(LaneKey::of(x).0, 100).prefix(keys::QUEUED), LOOKED_AT).await?;
         let entry = |item: Item| {

@@ -1,9 +1,9 @@
 //! The sequences engine: Keptn Shipyards. An execution of a sequence is the subject of its messages.
 //!
-//! [`Sequences::handle`](crate::protocol::Inbox::handle) is the entry point, and [`dispatch`](crate::dispatch) says which input goes where.
-//! Each kind of input has a file: `accept` and `birth` for inputs that start executions, `answer` for answers to tasks, `turn` for grants,
-//! wake-ups and flags. `duty` performs the duties of this engine, `lane` drives lanes. The protocol handles a message before and after its
-//! decision ([`crate::protocol::run`]).
+//! [`Sequences::handle`](crate::protocol::Inbox::handle) is the entry point, and [`dispatch`](crate::dispatch) says which input
+//! goes where. Each kind of input has a file: `accept` and `birth` for inputs that start executions, `answer` for answers to tasks,
+//! `turn` for grants, wake-ups and flags. `duty` performs the duties of this engine, `lane` drives lanes. The protocol handles a
+//! message before and after its decision ([`crate::protocol::run`]).
 //!
 //! Beside it are [`projects`](crate::projects) and [`resources`](crate::resources), which it reads; and, of which it knows nothing,
 //! [`schedules`](crate::schedules), [`views`](crate::views) and [`keptn`](crate::keptn), the other services of Keptn.

@@ -1,5 +1,5 @@
-//! Remediations: the resource `remediation.yaml` of a service in a stage, of a stage, or of the project. Where there is one, the engine
-//! answers `get-action` itself.
+//! Remediations: the resource `remediation.yaml` of a service in a stage, of a stage, or of the project. Where there is one, the
+//! engine answers `get-action` itself.
 
 use super::Sequences;
 use crate::ports::{PortError, Ports};
@@ -21,8 +21,8 @@ pub fn form(uri: &str, remediation: &Remediation) -> Forms {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// The remediations that an execution's next `get-action` is answered from: those of its service, else of its stage, else of its
-    /// project. Nothing is read if none of its tasks to come has that name.
+    /// The remediations that an execution's next `get-action` is answered from: those of its service, else of its stage, else of
+    /// its project. Nothing is read if none of its tasks to come has that name.
     pub(super) async fn remediation_of(&self, x: &Execution, sequence: &Sequence) -> Result<Option<Remediation>, PortError> {
         let to_come = sequence.tasks.iter().skip(usize::from(x.task));
         if x.outcome.is_some() || !to_come.into_iter().any(|task| task.name.as_str() == GET_ACTION) {

@@ -1,8 +1,8 @@
-//! Retry: an ended execution is repeated from a task on, with the payload that this task got. The retry is an execution of its own, in
-//! the same context, and keeps the definition that the first one had.
+//! Retry: an ended execution is repeated from a task on, with the payload that this task got. The retry is an execution of its own,
+//! in the same context, and keeps the definition that the first one had.
 //!
-//! The API finds what to repeat and hands the command in; the engine starts the execution as it starts any other. Its id follows from
-//! the execution it repeats, so each is repeated at most once, and a request that is sent twice is one retry.
+//! The API finds what to repeat and hands the command in; the engine starts the execution as it starts any other. Its id follows
+//! from the execution it repeats, so each is repeated at most once, and a request that is sent twice is one retry.
 
 use super::birth::{Origin, Start};
 use super::load::payload;
@@ -91,8 +91,8 @@ impl<P: Ports> Sequences<P> {
     /// What a retry of an ended execution would be.
     ///
     /// # Errors
-    /// Unknown context, execution, stage or task; nothing that failed, or more than one; an execution that is open, never started, or
-    /// has been repeated from another task; a payload that has expired.
+    /// Unknown context, execution, stage or task; nothing that failed, or more than one; an execution that is open, never started,
+    /// or has been repeated from another task; a payload that has expired.
     pub async fn to_retry(&self, project: &ProjectName, context: &Context, wanted: Wanted<'_>) -> Result<Retried, Refusal> {
         let known = self.projects().get(project).await?;
         if let Some(stage) = wanted.stage {
@@ -130,8 +130,8 @@ impl<P: Ports> Sequences<P> {
         Ok(Retried { old: Box::new(old), to, task, from, behind, follow_up })
     }
 
-    /// The approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed and that it
-    /// followed. What follows a failure, a rollback for example, was not what was approved.
+    /// The approval that this task of an execution comes behind: one in its own sequence, or in one of the same stage that passed
+    /// and that it followed. What follows a failure, a rollback for example, was not what was approved.
     async fn behind(
         &self,
         all: &[Execution],
@@ -186,12 +186,14 @@ impl<P: Ports> Sequences<P> {
         run(self, cause, &Start { to: to.clone(), service, accepted: cause.sent, cause, origin }).await
     }
 
-    /// The payload that a task of an ended execution was triggered with, and the sort key of the item that holds it: the record of the
-    /// commit that triggered the task; of the first task, the trigger; of what a retry did not repeat, that of the execution before.
+    /// The payload that a task of an ended execution was triggered with, and the sort key of the item that holds it: the record of
+    /// the commit that triggered the task; of the first task, the trigger; of what a retry did not repeat, that of the execution
+    /// before.
     async fn payload_before(&self, x: &Execution, task: u16) -> Result<Option<(String, Object)>, PortError> {
         let mut x = x.clone();
         loop {
-            // What began from outside begins again with its trigger: its own record would make the client's result look like one of a task.
+            // What began from outside begins again with its trigger: its own record would make the client's result look like one of
+            // a task.
             let mut next = x.record.filter(|_| task > 0 || x.class == Class::FollowUp);
             while let Some(id) = next {
                 if id.number == task {
@@ -279,8 +281,8 @@ fn failed(x: &Execution) -> bool {
     x.outcome.is_some_and(|outcome| outcome.result == TaskResult::Fail || outcome.status != Status::Succeeded)
 }
 
-/// The index of the task that an execution began with; only a retry begins with another one than the first. What follows an execution's end
-/// begins with the payload of that end's record, and so does its retry from the first task on.
+/// The index of the task that an execution began with; only a retry begins with another one than the first. What follows an
+/// execution's end begins with the payload of that end's record, and so does its retry from the first task on.
 fn began_with(x: &Execution) -> u16 {
     let record = keys::record_id(&x.payload).filter(|id| x.retry_of().is_some() && id.number != RecordId::END);
     record.map_or(0, |id| id.number)

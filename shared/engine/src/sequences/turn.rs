@@ -79,7 +79,8 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Turn<'_> {
             }
             _ => {
                 // A hand-over may meet the end of its execution: the lock was written after the end had looked at the lane. Only
-                // this message knows of it. Many wake-ups arrive late, and one hands over the lane only if the execution asked again.
+                // this message knows of it. Many wake-ups arrive late, and one hands over the lane only if the execution asked
+                // again.
                 if x.outcome.is_some() && (x.ask > 0 || !matches!(self.input, Input::Wake(_))) {
                     engine.drive(x, Some((x.id, x.ask))).await?;
                 }

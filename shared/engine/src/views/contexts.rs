@@ -25,7 +25,8 @@ const LOOKED_AT: usize = 200;
 const NAMES: usize = 2000;
 /// Executions of one context that its entry shows: the newest ones.
 pub(super) const EXECUTIONS: usize = 500;
-/// Executions of one context that its entry is derived from, and their bytes. Contexts have fewer unless the operator allows them more.
+/// Executions of one context that its entry is derived from, and their bytes. Contexts have fewer unless the operator allows them
+/// more.
 const READ: usize = 5000;
 const READ_BYTES: usize = 16 << 20;
 /// Contexts whose executions are in memory together.

@@ -1,6 +1,6 @@
 //! Which version runs where: one entry per stage and service. The locks of the lanes tell what runs and how the last sequence
-//! ended; the index of open executions leads to what is on its way. The requests depend on the number of services and stages on the page, never on
-//! the length of their history.
+//! ended; the index of open executions leads to what is on its way. The requests depend on the number of services and stages on the
+//! page, never on the length of their history.
 
 use super::execution::{self, Behind, Shown};
 use super::{MAX_PAGE, Views};

@@ -89,7 +89,8 @@ impl<P: Ports> Views<'_, P> {
     /// The events of a context, oldest first.
     ///
     /// # Errors
-    /// An unknown project; a context in which so much happens at the same time that no part of its history can be read for one answer.
+    /// An unknown project; a context in which so much happens at the same time that no part of its history can be read for one
+    /// answer.
     pub async fn events_of(
         &self,
         project: &ProjectName,

@@ -46,8 +46,8 @@ impl ExecutionFilter {
 }
 
 impl<P: Ports> Views<'_, P> {
-    /// The executions of a context, in the order of their ids, which neither a new execution nor a change of one moves. Without a context, those
-    /// of the project: contexts newest first, and of each at most its first 1,000; a page ends with a context then.
+    /// The executions of a context, in the order of their ids, which neither a new execution nor a change of one moves. Without a
+    /// context, those of the project: contexts newest first, and of each at most its first 1,000; a page ends with a context then.
     ///
     /// # Errors
     /// An unknown project.

@@ -126,7 +126,8 @@ impl<P: Ports> Views<'_, P> {
     }
 }
 
-/// The first `most`, with those that stand at the same position as the last of them: no page ends between these. And whether there are more.
+/// The first `most`, with those that stand at the same position as the last of them: no page ends between these. And whether there
+/// are more.
 fn up_to(mut listed: Vec<Listed>, most: usize) -> (Vec<Listed>, bool) {
     let last = most.checked_sub(1).and_then(|last| listed.get(last)).map(|last| last.position);
     let same = listed.iter().skip(most).take_while(|one| Some(one.position) == last).count();

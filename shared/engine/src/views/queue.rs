@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 impl<P: Ports> Views<'_, P> {
-    /// The queues of a project's stages and services, those without anybody in them left out. `holder` is the execution that runs there, if one
-    /// does; `waiting` are the others in the order in which they will run. Of the project's open executions, the first 500 are looked at.
+    /// The queues of a project's stages and services, those without anybody in them left out. `holder` is the execution that runs
+    /// there, if one does; `waiting` are the others in the order in which they will run. Of the project's open executions, the
+    /// first 500 are looked at.
     ///
     /// # Errors
     /// An unknown project or stage.

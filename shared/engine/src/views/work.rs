@@ -18,8 +18,8 @@ use serde_json::Value;
 
 /// Index entries read from one partition, in one request: an entry has a few hundred bytes.
 const LOOKED_AT: u32 = 1000;
-/// So many requests are made for one partition while fewer than `ENOUGH` entries are found in it: whoever is shown few projects is not to wait
-/// behind the others' work.
+/// So many requests are made for one partition while fewer than `ENOUGH` entries are found in it: whoever is shown few projects is
+/// not to wait behind the others' work.
 const READS: usize = 5;
 const ENOUGH: usize = 100;
 /// The index may still show triggers that are over. So many more of its entries than a page has places are looked at in one go,
@@ -82,7 +82,8 @@ pub struct OpenWork {
 }
 
 impl OpenWork {
-    /// Stands for everything that is open and shown: another one when such a trigger comes or goes. `None` when there is more than was read.
+    /// Stands for everything that is open and shown: another one when such a trigger comes or goes. `None` when there is more than
+    /// was read.
     pub fn fingerprint(&self) -> Option<String> {
         let sorts: Vec<&[u8]> = self.entries.iter().map(|entry| entry.sort.as_bytes()).collect();
         self.read_to.is_none().then(|| keys::hash(hash64(&sorts)))
@@ -131,8 +132,8 @@ fn time_of(sort: &str) -> &str {
 }
 
 impl<P: Ports> Views<'_, P> {
-    /// What is open of these tasks, from the index alone. `after`: where the previous page ended. `shown`: whether a task's triggers in a project
-    /// are; what is not shown leaves no trace in the answer.
+    /// What is open of these tasks, from the index alone. `after`: where the previous page ended. `shown`: whether a task's
+    /// triggers in a project are; what is not shown leaves no trace in the answer.
     ///
     /// # Errors
     /// Of the ports.

@@ -38,8 +38,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         }
     }
 
-    /// Disables a subscription, and tells it. Of several deliveries that find the same, the first one does. If the subscription was created
-    /// anew or resumed since the attempt, this does nothing, however often it is done.
+    /// Disables a subscription, and tells it. Of several deliveries that find the same, the first one does. If the subscription was
+    /// created anew or resumed since the attempt, this does nothing, however often it is done.
     async fn disable(&self, x: &Delivery, wanted: Off) -> Result<(), PortError> {
         let of = &Address { namespace: x.of.0.clone(), name: x.of.1.clone() };
         let (mut equal, mut absent) = (is_there(), vec![OFF]);

@@ -1,4 +1,5 @@
-//! Subscriptions as they are applied. Each is one item; whether one is disabled stands beside what it says, in attributes of its own.
+//! Subscriptions as they are applied. Each is one item; whether one is disabled stands beside what it says, in attributes of its
+//! own.
 
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, Name};
@@ -168,8 +169,8 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         applied.off.is_none() && self.is_in_time(applied, event.time) && applied.value.takes(event)
     }
 
-    /// Whether an event of this time is delivered: none from before the subscription took events, and none that may have been delivered
-    /// longer ago than deliveries are kept. Whoever sends events may have another clock.
+    /// Whether an event of this time is delivered: none from before the subscription took events, and none that may have been
+    /// delivered longer ago than deliveries are kept. Whoever sends events may have another clock.
     pub(super) fn is_in_time(&self, applied: &Applied, time: Timestamp) -> bool {
         let began = applied.began.is_none_or(|began| time + SKEW >= began);
         began && self.ports.now() - time < self.limits.retention

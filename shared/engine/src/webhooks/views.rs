@@ -37,8 +37,8 @@ pub enum Redelivery {
 }
 
 impl<P: Ports, S: Sender> Webhooks<P, S> {
-    /// A page of a namespace's deliveries, newest first; of one subscription, if it is named. The index lags a moment behind. A page may
-    /// have less than `limit`, or none, and yet not be the last one.
+    /// A page of a namespace's deliveries, newest first; of one subscription, if it is named. The index lags a moment behind. A
+    /// page may have less than `limit`, or none, and yet not be the last one.
     ///
     /// # Errors
     /// Of the ports.

@@ -6,7 +6,7 @@ use tar::{Builder, Header};
 const MARKER: &str = "shop:carts:staging";
 const MARKED: &str = "tag: v1 # {\"$promotion\": \"shop:carts:staging\"}\n";
 
-/// An archive of files with these names and contents.
+/// An archive with these files.
 pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
     let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
     for (path, content) in files {
@@ -17,7 +17,7 @@ pub(crate) fn archive(files: &[(&str, &str)]) -> Vec<u8> {
 
 fn append(tar: &mut Builder<GzEncoder<Vec<u8>>>, path: &str, kind: EntryType, content: &[u8]) {
     let mut header = Header::new_gnu();
-    // Written directly: the builder itself refuses names that lead out.
+    // Written directly, because the builder refuses names that lead out of the archive.
     header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
     header.set_entry_type(kind);
     header.set_mode(if path.ends_with("run.yaml") { 0o775 } else { 0o664 });
@@ -53,7 +53,7 @@ fn only_yaml_files_with_the_marker_are_candidates() {
     assert_eq!(paths(&found), ["apps/staging/values.yaml", "b.yml", "run.yaml"]);
     assert_eq!(found.files.iter().map(|file| file.executable).collect::<Vec<_>>(), [false, false, true]);
     assert_eq!(found.notes, Vec::<String>::new());
-    // Bitbucket packs without a folder.
+    // Bitbucket's archives have no common folder.
     let found = candidates("git.test", &archive(&[("apps/values.yaml", MARKED), ("b.yaml", MARKED)]), false, MARKER).unwrap();
     assert_eq!(paths(&found), ["apps/values.yaml", "b.yaml"]);
 }
@@ -70,7 +70,7 @@ fn links_large_files_binaries_and_path_tricks_are_passed_over_and_named() {
     let found = candidates("git.test", &finish(tar), true, MARKER).unwrap();
     assert_eq!(found.files, vec![]);
     assert_eq!(found.notes, ["link.yaml is a link"]);
-    // They have the marker: whoever edits must not pass over them in silence.
+    // These files contain the marker, so the caller must learn that they cannot be edited.
     for expected in ["large.yaml is larger than 1 MiB", "binary.yaml is not UTF-8"] {
         assert!(found.unusable.iter().any(|note| note == expected), "{expected}: {:?}", found.unusable);
     }
@@ -83,7 +83,7 @@ fn what_is_no_archive_or_a_bomb_is_named() {
     assert_eq!(kind(b"<html>"), Kind::Nonsense);
     let whole = archive(&[("r/a.yaml", MARKED)]);
     assert_eq!(kind(&whole[..whole.len() / 2]), Kind::Nonsense);
-    // A header that promises more than is ever unpacked; nothing of it is read.
+    // The header announces more bytes than are ever unpacked, so nothing of the file is read.
     let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
     let mut header = Header::new_gnu();
     header.set_path("r/huge.bin").unwrap();
@@ -93,7 +93,7 @@ fn what_is_no_archive_or_a_bomb_is_named() {
     assert_eq!(kind(&finish(tar)), Kind::TooLarge);
 }
 
-/// An entry about the next one, and then a file whose own header has another name.
+/// An entry about the next one, followed by a file whose own header has another name.
 fn about(kind: EntryType, content: &[u8]) -> Vec<u8> {
     let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
     append(&mut tar, "about", kind, content);
@@ -105,7 +105,7 @@ fn about(kind: EntryType, content: &[u8]) -> Vec<u8> {
 #[test]
 fn long_names_are_read_from_the_entries_before() {
     let long = format!("r/{}/values.yaml", "folder".repeat(40));
-    // Its length counts the digits of its length.
+    // The length counts its own digits.
     let record = |text: &str| {
         let length = |digits: usize| digits + 1 + text.len() + 1;
         let digits = (1..9).find(|digits| length(*digits).to_string().len() == *digits).unwrap();
@@ -130,7 +130,7 @@ fn a_large_entry_about_another_one_is_refused_before_it_is_read() {
     for kind in kinds {
         let whole = about(kind, &vec![b'a'; usize::try_from(ABOUT).unwrap() + 1]);
         assert_eq!(candidates("git.test", &whole, true, MARKER).unwrap_err().kind, Kind::TooLarge, "{kind:?}");
-        // Nothing of its content is there: whoever reads it finds a broken archive instead.
+        // The content is missing: reading it would fail with a broken archive.
         let mut tar = Builder::new(GzEncoder::new(vec![], Compression::fast()));
         let mut header = Header::new_gnu();
         header.set_path("about").unwrap();

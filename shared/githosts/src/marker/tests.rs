@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const MARKER: &str = "shop:carts:staging";
 
-/// `@` stands for the marker of this environment, `%` for another one's.
+/// Replaces `@` by the marker of this environment, and `%` by that of another one.
 fn file(text: &str) -> String {
     let comment = |environment: &str| format!("# {{\"$promotion\": \"shop:carts:{environment}\"}}");
     text.replace('@', &comment("staging")).replace('%', &comment("production"))
@@ -112,7 +112,7 @@ fn what_only_looks_like_a_marker_stays() {
     for text in untouched {
         assert_eq!(edited(text), Edit::default(), "{text:?}");
     }
-    // A plain scalar may contain what looks like a comment, if no space is before it.
+    // A plain scalar may contain the beginning of a comment, if no space precedes it.
     let text = "a: v1#{\"$promotion\": \"shop:carts:staging\"}\n";
     assert_eq!(edited(text).text, None);
 }
@@ -161,7 +161,7 @@ fn any_version_is_read_back_as_it_is() {
     }
 }
 
-/// Lines of YAML with and without markers, put together at random.
+/// Random lines of YAML with and without markers.
 fn lines() -> impl Strategy<Value = (String, usize)> {
     let line = prop_oneof![
         Just(("KEY: v1 @", 1)),
@@ -200,7 +200,7 @@ proptest! {
             prop_assert!(count == 0 || version == "v1");
             return Ok(());
         };
-        // Whatever is not a marked scalar is there, byte by byte.
+        // Everything except marked scalars is unchanged, byte by byte.
         let old = read(&text).unwrap();
         let again = read(&new).unwrap();
         prop_assert_eq!(again.shape, old.shape);
@@ -211,7 +211,7 @@ proptest! {
             let changed = lines(&text).iter().zip(lines(&new)).filter(|(old, new)| *old != new).count();
             prop_assert_eq!(changed, count);
         }
-        // A second edit has nothing to do.
+        // A second edit finds nothing to do.
         prop_assert_eq!(super::edit(&new, MARKER, &version).text, None);
     }
 
@@ -226,7 +226,7 @@ proptest! {
 
 #[test]
 fn large_files_are_edited_in_time_that_grows_with_their_size() {
-    // Everything on one line, then a marker; and as many markers as fit. Quadratic work on these would take minutes.
+    // Everything on one line before the marker, and as many markers as possible. Quadratic algorithms would take minutes.
     let one_line = format!("a: [{}]\nb: v1 @\n", "x, ".repeat(300_000));
     assert_eq!(edited(&one_line).marked, 1);
     let many: String = (0..18_000).map(|n| format!("k{n}: v1 @\n")).collect();

@@ -27,7 +27,8 @@ fn twin() -> Twin {
     twin
 }
 
-/// What must hold once a pull request is open: one of it, from the base as it was then, with the wanted files.
+/// What must hold after the pull request was opened: there is one, its branch starts at the base of that time, and it has the
+/// wanted files.
 fn check(twin: &Twin, parent: &str) {
     let world = twin.lock();
     let open: Vec<&Request> = world.requests.iter().filter(|request| request.state == State::Open).collect();
@@ -41,7 +42,7 @@ fn check(twin: &Twin, parent: &str) {
     }
 }
 
-/// Every request in turn is lost, or its answer; the next attempt ends well. Between the two, the base may move.
+/// Each request in turn is lost, or its answer is; the next attempt succeeds. The base may change in between.
 #[tokio::test]
 async fn an_attempt_that_stops_anywhere_is_finished_by_the_next() {
     for first in [false, true] {
@@ -65,7 +66,7 @@ async fn stops_anywhere(calls: usize, first: bool) {
                 let mut parent = twin.lock().branches["main"].clone();
                 if base_moves {
                     twin.lock().push("z.yaml", "z: 1\n");
-                    // One that is open already stays as it is.
+                    // A pull request that is open already stays as it is.
                     parent = if opened { parent } else { twin.lock().branches["main"].clone() };
                 }
                 let again = propose(&twin, &change(), false, &mut None).await.unwrap();
@@ -115,7 +116,7 @@ async fn closing_that_stops_anywhere_is_finished_by_the_next() {
     }
 }
 
-/// Somebody merges while it is closed: it is one or the other, and it is told as what it is.
+/// A merge at the moment of closing is reported as a merge.
 #[tokio::test]
 async fn one_that_is_merged_in_the_moment_it_is_closed_is_told_as_merged() {
     let (mut merged, mut closed) = (0, 0);
@@ -147,7 +148,7 @@ async fn what_came_about_in_another_way_needs_no_branch() {
     assert!(!twin.lock().branches.contains_key(BRANCH));
 }
 
-/// Whatever a first attempt finds in its way is looked at as by any other.
+/// A first attempt treats what exists like any other attempt.
 #[tokio::test]
 async fn a_first_attempt_takes_over_what_is_there_all_the_same() {
     let twin = twin();
@@ -162,7 +163,7 @@ async fn a_first_attempt_takes_over_what_is_there_all_the_same() {
     assert!(matches!(propose(&twin, &change(), true, &mut None).await, Ok(Proposed::Opened(_))), "a branch alone is used");
 }
 
-/// What is marked is promoted as a whole, or not at all: nothing is passed over in silence.
+/// Marked values are promoted together or not at all, and the error names those that cannot be edited.
 #[tokio::test]
 async fn a_marked_file_that_cannot_be_edited_fails_the_attempt_by_its_name() {
     for (path, content, why) in [
@@ -178,7 +179,7 @@ async fn a_marked_file_that_cannot_be_edited_fails_the_attempt_by_its_name() {
         assert!(error.message.contains(path) && error.message.contains(why), "{error}");
         assert_eq!(twin.lock().writes, Vec::<String>::new(), "{path}");
     }
-    // Other environments' files are theirs.
+    // The files of other environments are left alone.
     for (path, content) in [
         ("broken.yaml", "a: [\ntag: v1 # {\"$promotion\": \"shop:carts:staging-eu\"}\n".to_owned()),
         ("large.yaml", format!("{}# {}\n", MARKED.replace("staging", "prod"), "x".repeat(2 << 20))),

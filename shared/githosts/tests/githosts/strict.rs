@@ -1,4 +1,5 @@
-//! The client against the strict host of the tests: real repositories, real merges, and no request that the real host would not take.
+//! The client against the strict host of the tests: real repositories, real merges, and no request that the real host would not
+//! take.
 
 use crate::here;
 use crate::recorded::were_recorded;
@@ -208,8 +209,8 @@ async fn squash_merges_and_disabled_methods() {
 
 #[tokio::test]
 async fn whatever_a_host_does_once_the_next_attempt_makes_one_pull_request() {
-    // One that is done and not answered, and one that is answered by something else and not done: whatever else goes wrong is one of these
-    // to the client.
+    // One that is done and not answered, and one that is answered by something else and not done: whatever else goes wrong is one
+    // of these to the client.
     let actions = [Action::Lose, Action::Html];
     for (form, first) in Form::ALL.into_iter().flat_map(|form| [(form, false), (form, true)]) {
         let scene = scene(form);

@@ -1,4 +1,5 @@
-//! The Python environments hold what their lock files name, file by file: what an index serves later under the same version does not get in.
+//! The Python environments hold what their lock files name, file by file: what an index serves later under the same version does
+//! not get in.
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,8 @@
 use crate::template::{members, template};
 use serde_json::{Value, json};
 
-/// Whether an event fits a pattern: of the operators of EventBridge, exact values and `prefix`. In a list of objects, one of them has to fit.
+/// Whether an event fits a pattern: of the operators of EventBridge, exact values and `prefix`. In a list of objects, one of them
+/// has to fit.
 fn fits(pattern: &Value, event: &Value) -> bool {
     if let Some(list) = event.as_array() {
         return list.iter().any(|one| fits(pattern, one));

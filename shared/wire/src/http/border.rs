@@ -67,8 +67,8 @@ impl From<&Pattern> for PatternState {
     }
 }
 
-/// Something that a stored manifest names outside of its namespace, and may not: applied today it would be refused, and what it asks for is
-/// not done.
+/// Something that a stored manifest names outside of its namespace, and may not: applied today it would be refused, and what it
+/// asks for is not done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]

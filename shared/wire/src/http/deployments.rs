@@ -304,8 +304,8 @@ page! {
 pub struct AuditEntry {
     /// When.
     pub at: String,
-    /// `latest`, `cancel`, `retry`, `pause`, `resume`, `rollback`, `suspendTriggers`, `resumeTriggers` or `proceed`; `stray` for a deployer's
-    /// report that came too late or from somebody else; `drifted` for targets that serve what was not deployed there.
+    /// `latest`, `cancel`, `retry`, `pause`, `resume`, `rollback`, `suspendTriggers`, `resumeTriggers` or `proceed`; `stray` for a
+    /// deployer's report that came too late or from somebody else; `drifted` for targets that serve what was not deployed there.
     pub what: String,
     /// Who, as they said.
     #[serde(skip_serializing_if = "String::is_empty")]

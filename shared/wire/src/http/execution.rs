@@ -119,7 +119,8 @@ pub struct Overridden {
 #[serde(default)]
 pub struct Waits {
     /// `lane`: for another execution of the service in the stage; `executor`: for a `.started`; `answer`: for a `.finished`;
-    /// `approval`: for a person; `delay`: for the time of `triggeredAfter`; `resume`: it is paused; `window`: for its stage to open.
+    /// `approval`: for a person; `delay`: for the time of `triggeredAfter`; `resume`: it is paused; `window`: for its stage to
+    /// open.
     pub reason: String,
     /// Since when, RFC 3339.
     pub since: String,

@@ -138,7 +138,8 @@ pub struct EnvironmentState {
     pub name: String,
     /// Its targets, in the manifest's order.
     pub targets: Vec<TargetState>,
-    /// How revisions get here: `notification`, `pullRequest` or `sequence`; absent in the first environment and where nothing is said.
+    /// How revisions get here: `notification`, `pullRequest` or `sequence`; absent in the first environment and where nothing is
+    /// said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
     /// Whether a person must approve each revision.
@@ -269,7 +270,8 @@ pub struct PromotionState {
     pub approved: bool,
     /// Whether all targets have been healthy on it in this run.
     pub completed: bool,
-    /// All targets run it and are healthy, but the promotion failed: the environments behind wait until it is retried with success or accepted.
+    /// All targets run it and are healthy, but the promotion failed: the environments behind wait until it is retried with success
+    /// or accepted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
     /// The pull request it made.

@@ -1,4 +1,5 @@
-//! `spec.consents` and `spec.policy` of `kind: Project`: what others may do there, and what the project may use of the installation.
+//! `spec.consents` and `spec.policy` of `kind: Project`: what others may do there, and what the project may use of the
+//! installation.
 
 use super::fields::{self, Level};
 use super::finding::Report;

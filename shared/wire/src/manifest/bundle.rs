@@ -1,7 +1,8 @@
 //! `kind: List` and `kind: Template`: several objects in one document.
 //!
-//! A Template is filled in as OpenShift does it. `${NAME}` in a text or a field's name stands for the parameter's value, and a value that
-//! is nothing but `${{NAME}}` becomes what the parameter's value is as JSON, a number for example. What is no parameter stays as it is.
+//! A Template is filled in as OpenShift does it. `${NAME}` in a text or a field's name stands for the parameter's value, and a
+//! value that is nothing but `${{NAME}}` becomes what the parameter's value is as JSON, a number for example. What is no parameter
+//! stays as it is.
 
 use super::deployments::{Part, check, entries};
 use super::finding::Report;

@@ -1,5 +1,6 @@
-//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource` and
-//! `WebhookSubscription`, several documents in one text, YAML or JSON, each by itself or in a `List` or a `Template`.
+//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`,
+//! `ArtifactSource` and `WebhookSubscription`, several documents in one text, YAML or JSON, each by itself or in a `List` or a
+//! `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.

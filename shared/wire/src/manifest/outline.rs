@@ -44,8 +44,8 @@ pub fn items<'n>(node: &'n Node, path: &str, level: Level, report: &mut Report) 
     Some(entries(Some(node), level))
 }
 
-/// What a list holds. Of a mapping where a list belongs, what was meant, so that everything wrong with it is told at once: one entry
-/// without its `-`, or entries under their names.
+/// What a list holds. Of a mapping where a list belongs, what was meant, so that everything wrong with it is told at once: one
+/// entry without its `-`, or entries under their names.
 pub fn entries(node: Option<&Node>, level: Level) -> Vec<&Node> {
     let Some(node) = node else { return vec![] };
     match (node.list(), node.entries()) {

@@ -1,5 +1,5 @@
-//! Fields that occur twice. Such a document is refused, but all of their values are looked into, so that everything wrong is told at
-//! once: lists and mappings are joined, as the remedy says; of anything else, each value is tried in turn.
+//! Fields that occur twice. Such a document is refused, but all of their values are looked into, so that everything wrong is told
+//! at once: lists and mappings are joined, as the remedy says; of anything else, each value is tried in turn.
 
 use super::tree::{Entry, Node, Yaml};
 use std::collections::HashMap;

@@ -181,7 +181,8 @@ fn values_that_are_missing_are_told_once_and_what_else_is_wrong_too() {
     11 parameters[5]: would be generated, and each time it is applied, another value would be deployed: give it one with `--param PASSWORD=…`, or write `value`
     20 objects[1].spec.strategy.rollingParams.maxSurg: is not a field of `rollingParams`: write `maxSurge`
     ");
-    // A generated value that nothing uses is not asked for, one that is given is taken, and so is an empty one that nobody requires.
+    // A generated value that nothing uses is not asked for, one that is given is taken, and so is an empty one that nobody
+    // requires.
     let parsed = parse(&TEMPLATE.replace("'${PASSWORD}'", "x"), &[("TAG", "1")]);
     assert_eq!(errors(&parsed), [""; 0]);
     let both = [("TAG", "1"), ("PASSWORD", "x"), ("PASWORD", "y")];

@@ -1,4 +1,4 @@
-//! From a push to the offer of the version that it leads to, on the deployed stack.
+//! The latency from a push to the offer of its version, on the deployed stack.
 
 use crate::bed::{Bed, PROJECT};
 use crate::latency::tell;
@@ -21,7 +21,7 @@ fn post(bed: &Bed, path: &str, body: &Value) -> Result<Value, Problem> {
     bed.stack.wait(bed.stack.api().post(path, body))?.fine(path)
 }
 
-/// So many configs, and pushes to the tag of each. Each version is carried out before the next push to its tag.
+/// Measures this many configs, and pushes to the tag of each. Each version is complete before the next push to its tag.
 pub fn offers(bed: &Bed, (configs, pushes): (usize, usize), report: &mut Report) -> Result<(), Problem> {
     let names: Vec<String> = (0..configs).map(|n| format!("bench-{n}")).collect();
     let source = format!(

@@ -1,5 +1,5 @@
-//! Deployments: what a version costs, counted on the in-memory world, in which requests and units are those of AWS; and how long it takes from
-//! a push to the version's offer, on the deployed stack.
+//! Deployments: the cost of a version, counted in the in-memory world, whose requests and units are those of AWS; and the latency
+//! from a push to the offer of its version, on the deployed stack.
 
 mod latency;
 
@@ -23,19 +23,19 @@ use std::collections::BTreeMap;
 
 const NAMESPACE: &str = "bench";
 const CONFIG: &str = "cart";
-/// From a push to the version: pushes of a burst are one version.
+/// The time from a push to its version: pushes within this time become one version.
 const DEBOUNCE: Span = Span::seconds(10);
-/// How long a deployer takes, and how often it tells that it is at work.
+/// The number of heartbeats of a deployer.
 const BEATS: usize = 5;
 const BEAT: Span = Span::seconds(30);
-/// Until then, all timers of a version have gone off.
+/// The time after which all timers of a version have fired.
 const OVER: Span = Span::minutes(60);
 
-/// Counts everything about deployments.
+/// Counts the cost of deployments.
 pub fn count(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(), Problem> {
     say("counting deployments");
     let mut stand = begun()?;
-    // What is made once is there then.
+    // Creates what is created only once.
     version(&mut stand, 1)?;
     let before = used(&stand);
     let beats = version(&mut stand, 2)?;
@@ -72,7 +72,7 @@ pub fn count(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(),
     Ok(())
 }
 
-/// Many pushes at once to the tags of many configs: so many of them, and pushes to the tag of each.
+/// Many concurrent pushes to the tags of many configs: the number of configs, and of pushes to the tag of each.
 fn burst(report: &mut Report, (configs, pushes): (u64, u64)) -> Result<(), Problem> {
     let mut stand = DeploymentsWorld::new(Mode::Clean, Rider::None, None);
     bind(&mut stand);
@@ -134,7 +134,7 @@ fn push(stand: &mut DeploymentsWorld, tag: &str, n: u64) -> Answer {
     stand.image(NAMESPACE, &Happened { tag: Some(tag.into()), digest: format!("{n:064x}"), at }, Entrance::default())
 }
 
-/// A version from its push to its end, and what the heartbeats of its deployer used.
+/// Runs a version from its push to its end; returns the cost of its deployer's heartbeats.
 fn version(stand: &mut DeploymentsWorld, n: u64) -> Result<Used, Problem> {
     fine("a push", &push(stand, "main", n))?;
     stand.wait(DEBOUNCE);
@@ -154,7 +154,7 @@ fn version(stand: &mut DeploymentsWorld, n: u64) -> Result<Used, Problem> {
     let end = Call::End { token: token(), exit: Some(0), message: String::new(), progress: Progress::default() };
     say(stand, "the end", &end)?;
     stand.wait(OVER);
-    // Nobody asks what was written when: all of it would be kept for the whole history.
+    // The journal is not needed, and would hold the whole history.
     stand.story.world.core().table.journal.clear();
     let state = stand.state(NAMESPACE, CONFIG);
     match state.as_ref().and_then(|x| x.last.as_ref()) {
@@ -172,7 +172,7 @@ fn fine(what: &str, answer: &Answer) -> Result<(), Problem> {
 
 fn used(stand: &DeploymentsWorld) -> Used {
     let world = &stand.story.world;
-    // Read first: the world is locked for as long as it is looked at.
+    // Read first, because the world is locked while it is read.
     let messages = number(world.core().queue.sent());
     Used::in_world(world, messages, 1.0)
 }

@@ -1,4 +1,4 @@
-//! What one promotion costs: by notification, and by a pull request that a person merges.
+//! The cost of one promotion: by notification, and by a pull request that a person merges.
 
 use super::hosts::{FORMS, Strict, by_request};
 use super::rest::carried;
@@ -13,22 +13,22 @@ use keelway_domain::time::Span;
 use keelway_engine::promotions::attempts::Outside;
 use keelway_githost::Form;
 
-/// A pull request is merged as soon as it is open. So long after that, the repository has been looked at, and is not looked at any more.
+/// A pull request is merged as soon as it is open. After this time, the last look at the repository is over.
 const MERGED: Span = Span::minutes(2);
 
-/// Until then, all timers of a run have gone off.
+/// The time after which all timers of a run have fired.
 const OVER: Span = Span::minutes(10);
-/// Promotions of a run, one after the other.
+/// The promotions of a run, one after the other.
 const PROMOTIONS: usize = 3;
 
-/// What a run used: of Keelway, and of the git host.
+/// The cost of a run, of Keelway and of the git host.
 #[derive(Clone, Copy)]
 struct Run {
     used: Used,
     calls: f64,
 }
 
-/// A run through one pipeline, for each strategy.
+/// Measures a run through one pipeline for each strategy.
 pub async fn measure(report: &mut Report) -> Result<(), Problem> {
     tell(report, "by notification", by_notification().await?)?;
     for form in FORMS {
@@ -64,7 +64,7 @@ async fn by_notification() -> Result<Run, Problem> {
             stand.observe(0, environment, revision).await?;
         }
         stand.pass(OVER).await?;
-        // Sweeps cost the same whether anything is promoted or not.
+        // Sweeps cost the same with and without promotions.
         used = stand.used() - before - (stand.swept - swept);
     }
     Ok(Run { used, calls: 0.0 })
@@ -75,7 +75,7 @@ async fn merged(form: (Form, &'static str)) -> Result<Run, Problem> {
     let mut stand = carried(host.form(), &host.api()).await?;
     start(&mut stand, by_request(0, host.form())).await?;
     let mut run = Run { used: Used::default(), calls: 0.0 };
-    // The second revision: what is made once is there then.
+    // The second revision is counted, because the first one creates what is created only once.
     for revision in ["v2", "v3"] {
         let (before, swept) = (stand.used(), stand.swept);
         host.calls()?;

@@ -1,4 +1,4 @@
-//! Git hosts: the strict one behind the real client, and one in memory for many pipelines.
+//! Git hosts: the strict one with the real client, and one in memory for many pipelines.
 
 use super::stand::{HOST, TOKEN, name};
 use crate::cost::number;
@@ -14,23 +14,23 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use tempfile::TempDir;
 
-/// Pipelines that share a repository.
+/// The number of pipelines that share a repository.
 pub const SHARING: usize = 10;
 
-/// The forms of the strict host that are measured, and what manifests call them.
+/// The forms of the strict host that are measured, with their names in manifests.
 pub const FORMS: [(Form, &str); 2] = [(Form::Gitea, "gitea"), (Form::GitHub, "github")];
 
 fn repository(n: usize) -> String {
     format!("bench/config-{}", n / SHARING)
 }
 
-/// Promotes the `n`-th pipeline by pull requests.
+/// The strategy by which the `n`-th pipeline opens pull requests.
 pub fn by_request(n: usize, form: &str) -> Strategy {
     let url = format!("https://{HOST}/{}", repository(n));
     Strategy::PullRequest(PullRequest { host: form.into(), url, base_branch: "main".into(), secret: "git".into(), merge: false })
 }
 
-/// A strict git host, for as long as this lives.
+/// A strict git host. It stops when this is dropped.
 pub struct Strict {
     host: Host,
     form: (Form, &'static str),
@@ -38,7 +38,7 @@ pub struct Strict {
 }
 
 impl Strict {
-    /// With the repositories of so many pipelines: one file for each of their environments.
+    /// Starts a host with the repositories of this many pipelines: one file for each environment.
     pub fn start(form: (Form, &'static str), pipelines: usize, environments: &[String]) -> Result<Self, Problem> {
         let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory for the git host", error))?;
         let options = Options { form: form.0, ..Options::new(directory.path(), TOKEN) };
@@ -65,12 +65,12 @@ impl Strict {
         self.host.api(self.form.0)
     }
 
-    /// A person merges a pull request of the `n`-th pipeline.
+    /// Merges a pull request of the `n`-th pipeline, as a person does.
     pub fn merge(&self, n: usize, request: u64) -> Result<(), Problem> {
         self.host.people().merge(&repository(n), request, Method::Squash).map(drop).map_err(|error| Problem::of("a merge", error))
     }
 
-    /// Calls since this was last asked, and those of them that changed something. An error: the host would not have taken one of them.
+    /// The calls since the last time, and those of them that changed something. Fails if the host found a violation.
     pub fn calls(&self) -> Result<(f64, f64), Problem> {
         if let Some(violation) = self.host.violations().first() {
             return Err(format!("the git host refuses a request: {violation:?}").into());
@@ -81,7 +81,7 @@ impl Strict {
     }
 }
 
-/// A host in memory. It is asked as often as the real one; only how many HTTP requests that takes is counted at the strict host.
+/// A host in memory. It gets as many operations as the real one; the HTTP requests of an operation are counted at the strict host.
 #[derive(Clone)]
 pub struct Memory {
     pipelines: Arc<Promotions<AtOnce>>,
@@ -99,7 +99,7 @@ impl Memory {
         Self { pipelines: Arc::new(pipelines), books: Arc::default() }
     }
 
-    /// What changed something at the host.
+    /// The number of changes at the host.
     pub fn writes(&self) -> f64 {
         number(self.books().writes)
     }
@@ -108,7 +108,7 @@ impl Memory {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whoever asks a host finds it in the table first.
+    /// A caller reads the host's definition from the table first.
     async fn find(&self) -> Result<(), PortError> {
         self.pipelines.git_host_of(HOST).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! From an observation to the attempt that it leads to, on the deployed stack.
+//! The latency from an observation to its attempt, on the deployed stack.
 
 use crate::bed::{Bed, PROJECT};
 use crate::latency::tell;
@@ -8,7 +8,7 @@ use keelway_cloud_tests::cloud::now_millis;
 use serde_json::json;
 use std::collections::HashSet;
 
-/// What is waited for, and what it means.
+/// The awaited events, with their meanings.
 const EVENTS: [(&str, &str); 2] = [
     ("dev.keelway.promotion.started", "observation posted to the attempt's `started`"),
     ("dev.keelway.promotion.needed", "observation posted to the notification on the bus"),
@@ -30,7 +30,7 @@ fn observe(bed: &Bed, name: &str, environment: &str, revision: &str) -> Result<(
     bed.stack.wait(bed.stack.api().post("/v1/observations", &fact))?.fine("an observation").map(drop)
 }
 
-/// So many pipelines, each of which promotes so many revisions: one after the other, each posted to the API.
+/// Measures this many pipelines, each with this many revisions, which are posted to the API one after the other.
 pub fn attempts(bed: &Bed, (pipelines, revisions): (usize, usize), report: &mut Report) -> Result<(), Problem> {
     let names: Vec<String> = (0..pipelines).map(|n| format!("bench-{n}")).collect();
     for name in &names {

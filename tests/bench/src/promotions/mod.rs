@@ -1,8 +1,8 @@
-//! Promotions: what they cost, and how long they take.
+//! Promotions: cost and latency.
 //!
-//! What is counted, is counted with all engines on the in-memory world, in which requests and units are those of AWS: with the real client
-//! of git hosts against the strict host of the tests for some pipelines, and with a host in memory for many. Only how long things take
-//! is measured on the deployed stack.
+//! Costs are counted with all engines in the in-memory world, whose requests and units are those of AWS: for some pipelines with
+//! the real client of git hosts against the strict host of the tests, and for many with a host in memory. Only latencies are
+//! measured on the deployed stack.
 
 mod cost;
 mod hosts;
@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::size::Size;
 use keelway_cloud_tests::Problem;
 
-/// Counts everything that can be counted without a stack.
+/// Counts what can be counted without a stack.
 pub fn count(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(), Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::of("a runtime", error))?;

@@ -1,4 +1,4 @@
-//! Pipelines with three open pull requests each, for eight hours in which nobody does anything.
+//! Pipelines with three open pull requests each, during eight hours in which nobody does anything.
 
 use super::hosts::{FORMS, Memory, SHARING, Strict, by_request};
 use super::stand::{Stand, environments};
@@ -12,14 +12,14 @@ use keelway_engine::sequences::{Limits, Sequences};
 use keelway_outgoing::{Client, Guard, Hosts};
 use keelway_world::at_once::AtOnce;
 
-/// Open pull requests of a pipeline.
+/// The open pull requests of a pipeline.
 const OPEN: usize = 3;
-/// Then every pause between looks is the longest one.
+/// The age at which every pause between looks is the longest one.
 const OLD: Span = Span::minutes(120);
-/// So long nobody does anything. After the first two hours, every hour is like the one before.
+/// The number of hours. After the first two, every hour is like the one before.
 const HOURS: i64 = 8;
 
-/// A stand with the real carrier of promotions.
+/// A stand with the real worker for attempts.
 pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Problem> {
     let carrier = |_: &_, ports: AtOnce, pipelines| {
         // The git host is on this machine.
@@ -29,7 +29,7 @@ pub async fn carried(form: &str, api: &str) -> Result<Stand<Carrier<AtOnce>>, Pr
     Stand::new(form, api, carrier).await
 }
 
-/// What a stretch of time used.
+/// The cost of a period.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stretch {
     looks: f64,
@@ -45,7 +45,7 @@ async fn pass<O: Outside>(stand: &mut Stand<O>, time: Span) -> Result<Stretch, P
     Ok(Stretch { looks: stand.looks - looks, requests: (stand.used() - used).requests - swept.requests, swept })
 }
 
-/// What comes after the first two hours.
+/// The period after the first two hours.
 fn rest() -> Span {
     Span(Span::minutes(HOURS * 60).0 - OLD.0)
 }
@@ -55,7 +55,7 @@ fn hours(span: Span) -> f64 {
     span.0 as f64 / 3_600_000.0
 }
 
-/// The real client against the strict host, with so many pipelines.
+/// Measures this many pipelines with the real client against the strict host.
 pub async fn small(report: &mut Report, size: usize) -> Result<(), Problem> {
     for form in FORMS {
         let host = Strict::start(form, size, &environments(OPEN))?;
@@ -88,14 +88,14 @@ pub async fn small(report: &mut Report, size: usize) -> Result<(), Problem> {
 fn tell(report: &mut Report, group: &str, pipelines: f64, (early, late): (Stretch, Stretch)) {
     report.row(group, "looks an hour and pipeline, first two hours", early.looks / 2.0 / pipelines, "", Aim::None);
     report.row(group, "looks an hour and pipeline, later", late.looks / hours(rest()) / pipelines, "", Aim::None);
-    // By then no timers are left of when the pull requests were opened.
+    // The timers from the time when the pull requests were opened have fired by then.
     report.row(group, "AWS requests, one look at a repository, later", late.requests / late.looks, "", Aim::None);
     let (swept, all) = (early.swept + late.swept, hours(OLD) + hours(rest()));
     report.row(group, "AWS requests an hour and pipeline, sweeps", swept.requests / all / pipelines, "", Aim::None);
     report.row(group, "read units an hour and pipeline, sweeps", swept.reads / all / pipelines, "RRU", Aim::None);
 }
 
-/// The same in memory, for more and more pipelines.
+/// Measures growing numbers of pipelines in memory.
 pub async fn many(report: &mut Report, sizes: &[usize]) -> Result<(), Problem> {
     for &size in sizes {
         let mut host = None;
@@ -122,7 +122,7 @@ pub async fn many(report: &mut Report, sizes: &[usize]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What an observation costs when nothing follows from it, and when a run follows.
+/// The cost of an observation without a consequence, and of one that starts a run.
 async fn observations<O: Outside>(report: &mut Report, group: &str, stand: &mut Stand<O>, size: usize) -> Result<(), Problem> {
     for (what, from, revision) in [
         ("AWS requests, an observation without news", 0, "v2"),

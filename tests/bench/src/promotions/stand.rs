@@ -1,4 +1,4 @@
-//! Pipelines on the in-memory world, and whoever carries out their attempts. Time passes when told to.
+//! Pipelines in the in-memory world, and the worker for their attempts. Time only moves when it is told to.
 
 use crate::cost::Used;
 use keelway_cloud_tests::Problem;
@@ -23,31 +23,31 @@ use keelway_world::story::handle;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How often the sweep runs, as in the template.
+/// The interval of the sweep in the template.
 const SWEEP: Span = Span::minutes(5);
-/// Of the git host.
+/// The token of the git host.
 pub const TOKEN: &str = "t0ken-of-the-bench";
-/// The host's name in the URLs of repositories.
+/// The name of the host in the URLs of repositories.
 pub const HOST: &str = "git.example.com";
 
-/// Pipelines, and who carries out their attempts.
+/// Pipelines, and the worker for their attempts.
 pub struct Stand<O> {
     pub world: World,
     engine: Promotions<AtOnce>,
     attempts: Attempts<AtOnce, O>,
-    /// Messages handled.
+    /// The number of handled messages.
     messages: f64,
-    /// Of them, those from the bus.
+    /// Those of them that came from the bus.
     outside: f64,
-    /// What the sweeps used, without the messages that they sent.
+    /// The cost of the sweeps, without the messages that they have sent.
     pub swept: Used,
-    /// Looks at a repository that asked its host.
+    /// The number of looks at a repository that asked its host.
     pub looks: f64,
     next_sweep: Timestamp,
     version: i64,
 }
 
-/// The name of the `n`-th pipeline, and of its application.
+/// The name of the `n`-th pipeline and of its application.
 pub fn name(n: usize) -> String {
     format!("app-{n}")
 }
@@ -60,7 +60,7 @@ fn app(n: usize) -> App {
     App { api_version: "helm.toolkit.fluxcd.io/v2".into(), kind: "HelmRelease".into(), name: name(n) }
 }
 
-/// `dev`, and so many environments to promote into, each with a target of its own.
+/// `dev`, and this many environments to promote into, each with its own target.
 pub fn environments(promotions: usize) -> Vec<String> {
     std::iter::once("dev".to_owned()).chain((1..=promotions).map(|n| format!("env-{n}"))).collect()
 }
@@ -83,13 +83,13 @@ fn definition(n: usize, promotions: usize, strategy: Strategy) -> Definition {
 }
 
 impl<O: Outside> Stand<O> {
-    /// With a git host of this form at this address, and with whoever reaches it.
+    /// A stand for a git host of this form at this address, with a worker that reaches it.
     pub async fn new(
         form: &str,
         api: &str,
         reach: impl FnOnce(&World, AtOnce, Promotions<AtOnce>) -> Result<O, Problem>,
     ) -> Result<Self, Problem> {
-        // A host tells times of day.
+        // Hosts answer with real times.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|error| Problem::of("the clock", error))?.as_millis();
         let world = World::new(Timestamp(i64::try_from(now).unwrap_or_default()));
         let known = Known::default().with("bench/git", &json!({ "token": TOKEN }).to_string());
@@ -117,8 +117,8 @@ impl<O: Outside> Stand<O> {
         self.work().await
     }
 
-    /// It is reported over the bus that an environment of the `n`-th pipeline runs a revision and is healthy. Ends when nothing is left to
-    /// be done now.
+    /// Reports over the bus that an environment of the `n`-th pipeline is healthy on a revision, and works until nothing is left to
+    /// do now.
     pub async fn observe(&mut self, n: usize, environment: &str, revision: &str) -> Result<(), Problem> {
         self.version += 1;
         let App { api_version, kind, name } = app(n);
@@ -135,8 +135,8 @@ impl<O: Outside> Stand<O> {
         self.work().await
     }
 
-    /// Opens a pull request into each of the environments of a new pipeline: all but the last one run what `dev` runs, and then, one
-    /// after the other, they fall back to an older revision.
+    /// Opens a pull request into each environment of a new pipeline: all but the last one run what `dev` runs, and then fall back,
+    /// one after the other, to an older revision.
     pub async fn open(&mut self, n: usize, promotions: usize, strategy: Strategy) -> Result<(), Problem> {
         self.apply(n, promotions, strategy).await?;
         let into = environments(promotions).split_off(1);
@@ -174,7 +174,7 @@ impl<O: Outside> Stand<O> {
         Ok((promotion.map(|promotion| promotion.phase), number))
     }
 
-    /// Time passes, and with it all timers and sweeps.
+    /// Moves time, and runs all timers and sweeps.
     pub async fn pass(&mut self, time: Span) -> Result<(), Problem> {
         let until = self.world.now() + time;
         while self.world.now() < until {
@@ -197,7 +197,7 @@ impl<O: Outside> Stand<O> {
         self.work().await
     }
 
-    /// Handles messages until none is left that is due.
+    /// Handles messages until none is due.
     async fn work(&mut self) -> Result<(), Problem> {
         loop {
             let now = self.world.now();
@@ -228,7 +228,7 @@ impl<O: Outside> Stand<O> {
         Ok(())
     }
 
-    /// What was used so far.
+    /// The cost so far.
     pub fn used(&self) -> Used {
         Used::in_world(&self.world, self.messages, self.outside)
     }

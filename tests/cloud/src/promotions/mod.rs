@@ -1,5 +1,6 @@
-//! Cases of promotions on the deployed stack: facts go over the real bus and the real API, pull requests to a strict git host, and time is
-//! real. As in [`crate::stand`], a step is over when nothing that it set off is under way any more, as the functions' logs tell.
+//! Cases of promotions on the deployed stack: facts go over the real bus and the real API, pull requests to a strict git host, and
+//! time is real. As in [`crate::stand`], a step is over when nothing that it set off is under way any more, as the functions' logs
+//! tell.
 
 mod calls;
 mod commands;

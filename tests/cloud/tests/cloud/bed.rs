@@ -74,8 +74,8 @@ impl Bed {
     pub fn second(&self) -> Result<&Second, Problem> {
         let make = || {
             let (stack, _) = self.cloud.deploy(&name("two"), &Self::SECOND)?;
-            // A message whose function died comes back after this. Longer than a function usually takes, so that nobody gets a message
-            // that another one is still busy with, and shorter than the template's six times that.
+            // A message whose function died comes back after this. Longer than a function usually takes, so that nobody gets a
+            // message that another one is still busy with, and shorter than the template's six times that.
             for queue in ["QueueUrl", "DeploymentsQueueUrl", "DeployersQueueUrl"] {
                 stack.tune(&stack.output(queue), &[("VisibilityTimeout", "12")])?;
             }

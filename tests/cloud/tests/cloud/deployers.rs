@@ -1,4 +1,5 @@
-//! The deployers that Keelway runs itself, through template and binaries: aliases of real functions that answer over HTTP, hooks, tasks, builds.
+//! The deployers that Keelway runs itself, through template and binaries: aliases of real functions that answer over HTTP, hooks,
+//! tasks, builds.
 
 use crate::bed::Bed;
 use crate::deployments::gone;

@@ -1,5 +1,5 @@
-//! Deployers that Keelway does not run itself, and what goes wrong while something is deployed: hooks that fail, deployers and functions that are
-//! killed. All of it through template and binaries.
+//! Deployers that Keelway does not run itself, and what goes wrong while something is deployed: hooks that fail, deployers and
+//! functions that are killed. All of it through template and binaries.
 
 use crate::bed::{Bed, Second};
 use crate::deployers::{Config, says, tail};
@@ -58,7 +58,8 @@ fn alias(stack: &Stack, function: &str, alias: &str) -> Result<Option<Route>, Pr
     Ok(found.map(|found| found.route))
 }
 
-/// A hook of the configs `<policy>-<place>`: at its place, it refuses version 2, under `retry` only twice. It writes down its calls.
+/// A hook of the configs `<policy>-<place>`: at its place, it refuses version 2, under `retry` only twice. It writes down its
+/// calls.
 const REFUSES: &str = "def handler(event, context):
     policy, place = event['config'].split('-')
     path = 'FOLDER/' + event['config'] + '-' + str(event['version'])

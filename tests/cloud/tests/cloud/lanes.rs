@@ -120,8 +120,8 @@ fn frozen(bed: &Bed) -> Outcome {
     bed.observer.event(&context, STARTED, 0).map(drop)
 }
 
-/// The next sweep would find it as well, minutes later. If it has to, because the message is refused something, the test of permissions at
-/// the end tells.
+/// The next sweep would find it as well, minutes later. If it has to, because the message is refused something, the test of
+/// permissions at the end tells.
 fn thawed(bed: &Bed) -> Outcome {
     let (stack, project) = (&bed.stack, format!("thawed-{}", &fresh()[24..]));
     let api = stack.api();

@@ -1,7 +1,7 @@
 //! The template and the binaries on an emulator of AWS: all cases, and what only a deployed stack can show.
 //!
-//! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` its image for a container; otherwise the checkout's own is started and
-//! ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
+//! `AWS_ENDPOINT_URL` names an emulator to use; `KEELWAY_TEST_IMAGE` its image for a container; otherwise the checkout's own is
+//! started and ended again. Arguments are those of the usual runner: `cargo test -p keelway-cloud-tests --test cloud -- KC-14`.
 
 mod access;
 mod approvals;

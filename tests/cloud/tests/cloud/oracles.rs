@@ -1,5 +1,6 @@
-//! With `KEELWAY_ORACLES`, a folder: what our own matchers say of every event that the other tests put on a bus, written down there so that AWS's
-//! event-ruler can say the same (`make test-oracles`). The local cloud has written the events, and what its own matcher says.
+//! With `KEELWAY_ORACLES`, a folder: what our own matchers say of every event that the other tests put on a bus, written down there
+//! so that AWS's event-ruler can say the same (`make test-oracles`). The local cloud has written the events, and what its own
+//! matcher says.
 
 use crate::bed::Bed;
 use keelway_cloud_tests::cloud::now_millis;

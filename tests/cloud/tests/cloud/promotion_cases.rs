@@ -1,5 +1,5 @@
-//! Every case of promotions that can be told in real time, on the deployed stack, each with a git host of its own. The four forms of host
-//! take turns.
+//! Every case of promotions that can be told in real time, on the deployed stack, each with a git host of its own. The four forms
+//! of host take turns.
 
 use crate::bed::Bed;
 use crate::cases::listed_in;

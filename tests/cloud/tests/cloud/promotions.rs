@@ -1,4 +1,5 @@
-//! Promotions through template and binaries, each function under its own role: notifications, sequences, pull requests on a git host.
+//! Promotions through template and binaries, each function under its own role: notifications, sequences, pull requests on a git
+//! host.
 
 use crate::bed::Bed;
 use keelway_cloud_tests::cloud::now_millis;

@@ -1,5 +1,5 @@
-//! `docs/recipes.md`: what can be run here of it. The action of GitHub runs as a job would run it; what gives out the job's token is a stand-in that
-//! gives out one of Keelway's.
+//! `docs/recipes.md`: what can be run here of it. The action of GitHub runs as a job would run it; what gives out the job's token
+//! is a stand-in that gives out one of Keelway's.
 
 use crate::bed::Bed;
 use crate::shell::{Shell, repository};

@@ -1,5 +1,5 @@
-//! The table is restored from a backup, as `docs/deploy.md` says, on the second stack. It comes after all tests that use that stack, because what they
-//! did since the backup would be forgotten.
+//! The table is restored from a backup, as `docs/deploy.md` says, on the second stack. It comes after all tests that use that
+//! stack, because what they did since the backup would be forgotten.
 
 use crate::bed::Bed;
 use keelway_cloud_tests::events::{Scope, answer, fresh};

@@ -1,5 +1,5 @@
-//! `examples/together`, as `docs/together.md` tells it: a sequence deploys by a config, a pipeline promotes what is complete, and the promotion
-//! is a sequence that deploys by the next config.
+//! `examples/together`, as `docs/together.md` tells it: a sequence deploys by a config, a pipeline promotes what is complete, and
+//! the promotion is a sequence that deploys by the next config.
 
 use crate::bed::Bed;
 use crate::shell::Shell;

@@ -1,7 +1,7 @@
 //! What must hold: which consents and policies were in force when, and what has got from one project into the other.
 //!
-//! Every text of a project has a mark of its own. An act may have been decided at any moment of the work at hand, so what counts is whether a consent
-//! held at some moment since that work began. What has crossed the border once belongs to both.
+//! Every text of a project has a mark of its own. An act may have been decided at any moment of the work at hand, so what counts is
+//! whether a consent held at some moment since that work began. What has crossed the border once belongs to both.
 
 use super::manifests::{config_app, tag, target};
 use super::yard::{Look, Move};

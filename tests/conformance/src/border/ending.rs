@@ -1,4 +1,5 @@
-//! How executors and people react, and how everything comes to rest: the honest project's own work ends, whatever the other one does.
+//! How executors and people react, and how everything comes to rest: the honest project's own work ends, whatever the other one
+//! does.
 
 use super::acts::pipeline;
 use super::scenario::{Action, Neighbours};

@@ -38,7 +38,8 @@ impl Hand {
         }
     }
 
-    /// Keelway's own deployer: moves the aliases, and then tags, in one step here. It asks for each function, as the deployers' function does.
+    /// Keelway's own deployer: moves the aliases, and then tags, in one step here. It asks for each function, as the deployers'
+    /// function does.
     async fn deploy(&self, job: &Job) -> Result<Handled, PortError> {
         // Nobody else moves aliases here.
         let Job::Start { of, n, attempt, .. } = job else { return Ok(Handled::Stale) };

@@ -56,8 +56,8 @@ pub fn our_config() -> Definition {
     Definition { targets: vec![alias(OUR_FUNCTION)], vouched: true, ..definition(triggers) }
 }
 
-/// A config of the hostile project, whose text has this number. It hands its image out as the other one's; every other time it takes an image of
-/// theirs, too, and then waits until it may see one.
+/// A config of the hostile project, whose text has this number. It hands its image out as the other one's; every other time it
+/// takes an image of theirs, too, and then waits until it may see one.
 pub fn reaching_config(n: u64) -> Definition {
     let watched = n.is_multiple_of(2).then(|| watches(&["log"]));
     let mut reaching = definition([Trigger::ConfigChange].into_iter().chain(watched).collect());
@@ -120,7 +120,8 @@ pub fn our_pipeline() -> Pipeline {
     pipeline(app(), targets, by_sequence(None, Some(approval)))
 }
 
-/// The hostile project's pipelines, by name: one has the other project's sequence carry it out, the others look at what is not theirs.
+/// The hostile project's pipelines, by name: one has the other project's sequence carry it out, the others look at what is not
+/// theirs.
 pub fn their_pipelines() -> [(&'static str, Pipeline); 4] {
     let own = || target(None, "a-live");
     let named = || by_sequence(Some(OURS), None);

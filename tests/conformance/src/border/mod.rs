@@ -1,9 +1,9 @@
-//! Two projects beside each other in the simulation: `team-a` names in its manifests, events and answers whatever is `team-b`'s, and `team-b` does its
-//! own work meanwhile. All engines run on one table. Nothing of `team-b` may change because of `team-a`, and `team-a` may learn nothing of it, unless
-//! `team-b` consents, or the policy allows it, at that moment.
+//! Two projects beside each other in the simulation: `team-a` names in its manifests, events and answers whatever is `team-b`'s,
+//! and `team-b` does its own work meanwhile. All engines run on one table. Nothing of `team-b` may change because of `team-a`, and
+//! `team-a` may learn nothing of it, unless `team-b` consents, or the policy allows it, at that moment.
 //!
-//! The API asks for rights when a manifest is applied; here everything is applied as if somebody had had them once. So what holds is the question
-//! that is asked before each act.
+//! The API asks for rights when a manifest is applied; here everything is applied as if somebody had had them once. So what holds
+//! is the question that is asked before each act.
 
 mod acts;
 mod check;

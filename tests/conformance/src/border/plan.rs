@@ -109,7 +109,8 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     deeds.extend((1..consents.len()).map(|n| (400, Action::Consents(n))));
     deeds.extend((1..policies.len()).map(|n| (400, Action::Policy(n))));
     let mut troubles = Troubles::of(rng);
-    // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever wrote it.
+    // An attempt waits ten seconds for its sequence, however short a request is; and what a transaction writes is seen with whoever
+    // wrote it.
     troubles.tick = troubles.tick.max(Span(200)).min(Span::seconds(2));
     // Many sequences here wait for hours. With slow requests, sweeps would come every few seconds, and send more than two workers
     // handle.

@@ -1,5 +1,6 @@
-//! Planted faults of the border: a check that is not made. Most are made by a wrapper between the engines and their ports, which has a check read an
-//! answer that lets everybody through; the others by whoever stands for the API, or for the rule of the bus, in the simulation.
+//! Planted faults of the border: a check that is not made. Most are made by a wrapper between the engines and their ports, which
+//! has a check read an answer that lets everybody through; the others by whoever stands for the API, or for the rule of the bus, in
+//! the simulation.
 
 use super::yard::{Shared, lock};
 use super::{OURS, THEIRS, project};

@@ -1,4 +1,5 @@
-//! What lies outside of Keelway: aliases of functions and the API of a cluster. It remembers who touched what, and since when that work was at hand.
+//! What lies outside of Keelway: aliases of functions and the API of a cluster. It remembers who touched what, and since when that
+//! work was at hand.
 
 use super::planted::Planted;
 use super::{OUR_CLUSTER, PRIVATE};

@@ -1,8 +1,8 @@
-//! A small engine, to prove and to show how an engine is added: counters. A counter has a deadline; when it ends it publishes an event
-//! and nudges another counter.
+//! A small engine, to prove and to show how an engine is added: counters. A counter has a deadline; when it ends it publishes an
+//! event and nudges another counter.
 //!
-//! `core` decides, `subject` says how a counter is stored and addressed, and this file maps messages to inputs. Everything else is the
-//! protocol's.
+//! `core` decides, `subject` says how a counter is stored and addressed, and this file maps messages to inputs. Everything else is
+//! the protocol's.
 
 pub mod cases;
 pub mod core;

@@ -1,6 +1,6 @@
-//! A later version of the counter engine, for tests of two versions side by side: it knows one more message, which raises a counter's limit,
-//! and one more attribute, by how much it was raised. With `FORMAT` 2 it also writes items that the earlier version would misread: their
-//! count stands there twice over.
+//! A later version of the counter engine, for tests of two versions side by side: it knows one more message, which raises a
+//! counter's limit, and one more attribute, by how much it was raised. With `FORMAT` 2 it also writes items that the earlier
+//! version would misread: their count stands there twice over.
 
 use super::core::{Counter, Decision, Input, Nudge, Record, Rules, decide};
 use super::{Message, NAME, Turn, addition, input};

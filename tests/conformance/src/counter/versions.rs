@@ -83,7 +83,8 @@ pub struct SideBySide<const FORMAT: i64> {
     rollout: Arc<Rollout>,
 }
 
-/// Runs one seed. `FORMAT` 1: the later version adds an attribute and a message; 2: it also writes items the earlier one cannot read.
+/// Runs one seed. `FORMAT` 1: the later version adds an attribute and a message; 2: it also writes items the earlier one cannot
+/// read.
 ///
 /// # Errors
 /// The first invariant that is violated.

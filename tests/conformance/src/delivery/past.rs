@@ -1,5 +1,5 @@
-//! Inputs from the past: events are told again after a day and after a year, as an archive of the bus does, and messages of the engines'
-//! own after a day, as somebody does who sends dead letters again; and nothing changes.
+//! Inputs from the past: events are told again after a day and after a year, as an archive of the bus does, and messages of the
+//! engines' own after a day, as somebody does who sends dead letters again; and nothing changes.
 
 use super::scenario::Delivering;
 use crate::engines;

@@ -247,7 +247,8 @@ impl Delivering {
         };
         let current: Vec<String> =
             x.environments.values().filter_map(|state| state.promotion.as_ref()).filter_map(current).collect();
-        // Whoever carried out an attempt is gone, and the next one waits until the environment before is ready again: it finds the sequence.
+        // Whoever carried out an attempt is gone, and the next one waits until the environment before is ready again: it finds the
+        // sequence.
         let lost = |(environment, run): &(String, u64)| {
             let promotion = x.environments.get(environment).and_then(|state| state.promotion.as_ref());
             promotion.is_some_and(|of| of.run == *run && of.phase == Phase::Failed && of.due.is_some())

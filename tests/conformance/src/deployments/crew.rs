@@ -1,5 +1,6 @@
-//! Deployers in the simulation: what each of them was told, and whether it is at work. Nothing here asks the engine: a deployer is at work from the
-//! answer to its claim until it says that it has ended, until it hears that it is to stop at once, or until the lease it knows of has ended.
+//! Deployers in the simulation: what each of them was told, and whether it is at work. Nothing here asks the engine: a deployer is
+//! at work from the answer to its claim until it says that it has ended, until it hears that it is to stop at once, or until the
+//! lease it knows of has ended.
 
 use keelway_domain::deployments::{Call, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};

@@ -1,5 +1,6 @@
-//! Planted faults of deployments: mistakes that this engine is built against, made by a wrapper between the engine and its ports, and by whoever
-//! serves deployers. The simulation or a case has to find each of them. The engine itself has no hook for any of this.
+//! Planted faults of deployments: mistakes that this engine is built against, made by a wrapper between the engine and its ports,
+//! and by whoever serves deployers. The simulation or a case has to find each of them. The engine itself has no hook for any of
+//! this.
 
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::Message;

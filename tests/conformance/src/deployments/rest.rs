@@ -11,8 +11,9 @@ use keelway_engine::item::Item;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whoever waits for longer waits while people act: a deployer that is started is started again after two minutes. In every other round
-/// people act sooner: in a slow world, two configs whose deployers nobody started would run into their timeouts in turn, and for ever.
+/// Whoever waits for longer waits while people act: a deployer that is started is started again after two minutes. In every other
+/// round people act sooner: in a slow world, two configs whose deployers nobody started would run into their timeouts in turn, and
+/// for ever.
 const PATIENCE: [Span; 2] = [Span::seconds(50), Span::seconds(20)];
 /// Rounds in which everything comes to rest once nothing goes wrong any more.
 const ROUNDS: usize = 150;

@@ -1,5 +1,5 @@
-//! Planted faults: mistakes a protocol like this is built against, made by a wrapper between the engine and its ports. The simulation
-//! has to find each of them. The engine itself has no hook for any of this.
+//! Planted faults: mistakes a protocol like this is built against, made by a wrapper between the engine and its ports. The
+//! simulation has to find each of them. The engine itself has no hook for any of this.
 
 mod extras;
 mod plant;

@@ -192,8 +192,8 @@ fn is_fact(key: &Key) -> bool {
     key.pk.starts_with("O#") && key.sk == MAIN
 }
 
-/// When nothing is left to do: what is known is what was reported last, and the run is the one that a pipeline would begin that knew
-/// nothing else. So it depends on the facts, and not on their order.
+/// When nothing is left to do: what is known is what was reported last, and the run is the one that a pipeline would begin that
+/// knew nothing else. So it depends on the facts, and not on their order.
 pub fn follows_from_facts(
     table: &Table,
     pipelines: &[(Address, Definition)],

@@ -1,5 +1,5 @@
-//! A git host, a receiver of notifications and sequences, as far as promotions see them. What happens there is the world's own log: the
-//! invariants are read from it, not from the engine's state.
+//! A git host, a receiver of notifications and sequences, as far as promotions see them. What happens there is the world's own log:
+//! the invariants are read from it, not from the engine's state.
 
 use super::sequences::Run;
 use super::{Both, Plant};

@@ -1,5 +1,6 @@
-//! Planted faults of promotions: mistakes that this engine is built against, made by a wrapper between the engine and its ports, and by
-//! the one who reaches the host. The simulation or a case has to find each of them. The engine itself has no hook for any of this.
+//! Planted faults of promotions: mistakes that this engine is built against, made by a wrapper between the engine and its ports,
+//! and by the one who reaches the host. The simulation or a case has to find each of them. The engine itself has no hook for any of
+//! this.
 
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Item, Key};

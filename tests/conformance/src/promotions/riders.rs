@@ -35,8 +35,8 @@ fn ended(mut world: PromotionsWorld, told: Result<(), Failure>) -> Result<(Promo
     }
 }
 
-/// How a case ended: every pipeline, every pull request, who was told what, and which events say what came of it. How often something was
-/// tried, and when, is left out: "usually once" allows that.
+/// How a case ended: every pipeline, every pull request, who was told what, and which events say what came of it. How often
+/// something was tried, and when, is left out: "usually once" allows that.
 pub fn ending(world: &PromotionsWorld) -> Vec<String> {
     let mut lines: Vec<String> = world.views().into_iter().map(|view| without_attempts(view).to_string()).collect();
     let calls = world.host.calls();

@@ -82,8 +82,8 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     sim::simulate(seed, |rng| Promoting::draw(rng, plant), trace)
 }
 
-/// Runs one seed in which workers crash, but no message is lost and nobody sweeps: everything comes to rest, and the sweep that comes then
-/// finds nothing to do. In half of the seeds, everything happens at one time.
+/// Runs one seed in which workers crash, but no message is lost and nobody sweeps: everything comes to rest, and the sweep that
+/// comes then finds nothing to do. In half of the seeds, everything happens at one time.
 ///
 /// # Errors
 /// The first invariant that is violated.

@@ -142,7 +142,8 @@ impl<H: GitHost> PromotionsWorld<H> {
         Some(Loaded::<Pipeline>::read(core.table.peek(&keys::pipeline(to))?).ok()?.x)
     }
 
-    /// All pipelines of the case, and the history of each environment as it is kept now: of two environments, either may have ended first.
+    /// All pipelines of the case, and the history of each environment as it is kept now: of two environments, either may have ended
+    /// first.
     pub fn views(&self) -> Vec<Value> {
         let history = |to| {
             let mut history = self.history(to);

@@ -80,8 +80,8 @@ fn freeze(rng: &mut Rng, n: usize) -> Vec<Window> {
     (0..1 + rng.below(2)).map(|_| window(rng)).collect()
 }
 
-/// The world begins on a Wednesday at 11:06:40 UTC. No window that denies is open for ever: what is always closed is closed by windows
-/// that allow and have passed.
+/// The world begins on a Wednesday at 11:06:40 UTC. No window that denies is open for ever: what is always closed is closed by
+/// windows that allow and have passed.
 fn window(rng: &mut Rng) -> Window {
     let often =
         [("*/2 * * * *", 60), ("*/5 * * * *", 120), ("7,12,30 * * * *", 90), ("0 7-13 * * MON-FRI", 1200), ("8 12 * * *", 600)];

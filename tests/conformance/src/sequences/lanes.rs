@@ -1,5 +1,5 @@
-//! Invariants on lanes: whoever stood in a queue when it was looked at goes before whoever is behind it, or not in it at all; and the place
-//! in a queue goes by when the outside trigger at the root was sent.
+//! Invariants on lanes: whoever stood in a queue when it was looked at goes before whoever is behind it, or not in it at all; and
+//! the place in a queue goes by when the outside trigger at the root was sent.
 
 use super::check::{Watch, decode};
 use super::plan::PROJECT;

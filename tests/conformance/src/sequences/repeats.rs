@@ -36,8 +36,8 @@ fn began_with(x: &Execution) -> u16 {
 pub struct Repeats(HashMap<(String, ExecutionId), ExecutionId>);
 
 impl Repeats {
-    /// An execution is there: at most one repeats another, which has ended, with the same definition and the results of what it does not
-    /// repeat.
+    /// An execution is there: at most one repeats another, which has ended, with the same definition and the results of what it
+    /// does not repeat.
     pub fn born(&mut self, key: &Key, x: &Execution, table: &Table) -> Result<(), String> {
         let Some(of) = x.retry_of() else { return Ok(()) };
         let old = table.peek(&Key::new(key.pk.as_str(), format!("X#{of}"))).ok_or("a retry of nothing")?;

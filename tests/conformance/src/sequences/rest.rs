@@ -213,8 +213,8 @@ impl Shipyards {
                 continue;
             }
             for event in record.events(id, &x.context) {
-                // Whoever looks at the state, an executor that polls or a person, may answer before the trigger was out; then nobody should
-                // see it any more.
+                // Whoever looks at the state, an executor that polls or a person, may answer before the trigger was out; then
+                // nobody should see it any more.
                 let seen = self.plan.pull || event.ty.ends_with(".approval.triggered");
                 let overtaken = seen && event.id == id.uuid().to_string();
                 if !bus.knows(&event.id) && !overtaken {

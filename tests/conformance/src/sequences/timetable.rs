@@ -144,8 +144,8 @@ impl Timetable {
     }
 }
 
-/// A service is skipped if, and only if, its last run was open when it was looked at, at `looked` or later. Times do not tell: whoever ends an
-/// execution may have read the clock long before.
+/// A service is skipped if, and only if, its last run was open when it was looked at, at `looked` or later. Times do not tell:
+/// whoever ends an execution may have read the clock long before.
 fn skips(old: &Schedule, last: &Last, table: &Table, (lives, looked): (Lives<'_>, u64)) -> Result<(), String> {
     for service in &old.spec.services {
         let skipped = last.skipped.contains(service);

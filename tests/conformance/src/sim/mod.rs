@@ -1,6 +1,6 @@
-//! The seeded simulation: workers handle messages one request at a time, in an order the seed decides, while everything goes wrong that
-//! may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at rest.
-//! The scheduler and its troubles are the same for every engine.
+//! The seeded simulation: workers handle messages one request at a time, in an order the seed decides, while everything goes wrong
+//! that may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at
+//! rest. The scheduler and its troubles are the same for every engine.
 
 mod decoded;
 mod fates;

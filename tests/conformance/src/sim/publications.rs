@@ -1,5 +1,5 @@
-//! Repetition is bounded: an event is published by deliveries of the message that made its record, once by each. Nobody else publishes it,
-//! but whom the scenario allows to repeat it. A record that a state owes is published by whoever finds the note.
+//! Repetition is bounded: an event is published by deliveries of the message that made its record, once by each. Nobody else
+//! publishes it, but whom the scenario allows to repeat it. A record that a state owes is published by whoever finds the note.
 
 use keelway_domain::cause::Cause;
 use keelway_domain::record::Record;

@@ -72,8 +72,8 @@ impl<S: Scenario> Sim<S> {
         self.world.core().table.partition(partition).next().cloned()
     }
 
-    /// Loses every timer, and sweeps two or three times, five minutes apart: before and after the deadlines of tasks. No letter is sent again; nothing else waits for long. Returns when
-    /// the last sweep began.
+    /// Loses every timer, and sweeps two or three times, five minutes apart: before and after the deadlines of tasks. No letter is
+    /// sent again; nothing else waits for long. Returns when the last sweep began.
     ///
     /// # Errors
     /// As [`Sim::rest`].

@@ -8,7 +8,8 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// For a test: `KEELWAY_SEEDS` seeds, or `default`, must keep every invariant. The first one that does not is told with all its requests.
+/// For a test: `KEELWAY_SEEDS` seeds, or `default`, must keep every invariant. The first one that does not is told with all its
+/// requests.
 ///
 /// # Panics
 /// With that seed, and how to replay it.

@@ -72,11 +72,13 @@ impl Dialect for Hooks {
         let named = [&own.emit, &own.apply, &own.delete, &own.resume, &own.redeliver];
         named.iter().filter(|input| input.is_some()).count() + usize::from(own.receivers.is_some())
     }
-    /// What it publishes itself comes back, too, for those who want to be told. It answers none of it: an end of a task triggers nothing.
+    /// What it publishes itself comes back, too, for those who want to be told. It answers none of it: an end of a task triggers
+    /// nothing.
     fn takes(source: &str, detail_type: &str) -> bool {
         source != SOURCE && Engine::takes(source, detail_type)
     }
-    /// A function that stops between arming the first attempt and telling `.started` may tell `.finished` first: sequences wait for the other one then.
+    /// A function that stops between arming the first attempt and telling `.started` may tell `.finished` first: sequences wait for
+    /// the other one then.
     fn stream(event: &Value) -> String {
         format!("{} {}", event["shkeptncontext"], event["type"])
     }
@@ -261,8 +263,8 @@ impl Tells<HooksWorld> for Hooks {
         Ok(telling.send(step, event, Entrance::Bus, stand))
     }
 
-    /// Of a subscription: `status` and `tries` (the answers) of its last delivery, `next` (whole seconds until its next attempt), `count`
-    /// (how many deliveries there are), `requests` (how many were made), `disabled` and `failing`.
+    /// Of a subscription: `status` and `tries` (the answers) of its last delivery, `next` (whole seconds until its next attempt),
+    /// `count` (how many deliveries there are), `requests` (how many were made), `disabled` and `failing`.
     fn compare(_: &Telling<'_, Self>, step: &Step<Self>, stand: &mut HooksWorld) -> Result<(), String> {
         for (webhook, expected) in &step.state {
             let all = stand.deliveries(webhook);

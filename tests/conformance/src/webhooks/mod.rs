@@ -1,5 +1,5 @@
-//! Webhooks in the tests: a receiver as far as a request to it can be seen, the dialect of the cases, the world that they are told in, and
-//! the simulation.
+//! Webhooks in the tests: a receiver as far as a request to it can be seen, the dialect of the cases, the world that they are told
+//! in, and the simulation.
 
 mod cases;
 mod check;

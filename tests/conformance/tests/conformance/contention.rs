@@ -1,5 +1,5 @@
-//! Many answers to one task at once. The workers' requests take turns on a clock of the test: what is counted does not depend on how
-//! fast a machine is.
+//! Many answers to one task at once. The workers' requests take turns on a clock of the test: what is counted does not depend on
+//! how fast a machine is.
 
 use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{EventType, Kind};

@@ -1,4 +1,5 @@
-//! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one grows.
+//! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one
+//! grows.
 
 use keelway_conformance::stand::{Stand, hourly, project, shipyard};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
@@ -90,7 +91,8 @@ fn an_execution_that_waited_costs_at_most_twelve_requests_until_it_runs() {
     let (granted, granted_units) = handled(&stand);
     let started: Option<Value> = stand.published("second", &EventType::task("build", Kind::Triggered));
     assert!(started.is_some(), "it runs");
-    // The hand-over itself is two requests of the one that leaves: reading who is next, and the message. It writes the lock in any case.
+    // The hand-over itself is two requests of the one that leaves: reading who is next, and the message. It writes the lock in any
+    // case.
     let (hand_over, total) = (2, accepted + granted + 2);
     println!(
         "an execution that waited: accepted with {accepted} requests and {accepted_units} write units, granted with {granted} and {granted_units}, handed over with {hand_over} requests"
@@ -114,8 +116,8 @@ fn a_time_of_a_schedule_costs_what_the_page_of_costs_says() {
         stand.world.core().queue.acknowledge(id);
         let took = (after.0 - before.0, after.1 - before.1);
         println!("{run} time of a schedule: {took:?}");
-        // It reads the schedule, writes the record and the schedule, sets the next wake-up, and sends a message. From the second time on, it
-        // looks whether the record before is its own, and a query tells whether the run before is open.
+        // It reads the schedule, writes the record and the schedule, sets the next wake-up, and sends a message. From the second
+        // time on, it looks whether the record before is its own, and a query tells whether the run before is open.
         assert_eq!(took, if run == "another" { (7, 2.0) } else { (5, 2.0) });
         stand.rest();
     }

@@ -1,4 +1,5 @@
-//! Dead letters: stored once, sent again with growing pauses, taken out when they are handled; the oldest due first, however many there are.
+//! Dead letters: stored once, sent again with growing pauses, taken out when they are handled; the oldest due first, however many
+//! there are.
 
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;

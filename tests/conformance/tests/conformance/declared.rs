@@ -1,5 +1,6 @@
-//! What every kind of definition is promised: applying or deleting may happen twice, stop after any request and meet others; what is in
-//! force, what leads to it and who was told agree at the end. A kind of these tests alone is told all of it; what real kinds add follows.
+//! What every kind of definition is promised: applying or deleting may happen twice, stop after any request and meet others; what
+//! is in force, what leads to it and who was told agree at the end. A kind of these tests alone is told all of it; what real kinds
+//! add follows.
 
 use keelway_conformance::stand::BEGIN;
 use keelway_domain::address::Address;

@@ -1,5 +1,6 @@
 //! The engines in the in-memory world: cases, faults, simulations, planted faults, costs.
 
+mod attributes;
 mod border;
 mod border_plants;
 mod cases;

@@ -35,8 +35,8 @@ impl Outside for Quick {
     }
 }
 
-/// The phase of a promotion by such a sequence, without a sweep. The first delivery of its attempt stops after so many requests; this
-/// happens to the request with that number.
+/// The phase of a promotion by such a sequence, without a sweep. The first delivery of its attempt stops after so many requests;
+/// this happens to the request with that number.
 fn carried_out(requests: usize, (fault, to): (Fault, u64)) -> Option<Phase> {
     let world = World::new(BEGIN);
     let mut seen = 0;
@@ -92,8 +92,8 @@ fn a_promotion_hears_of_a_sequence_that_ended_before_its_attempt_did() {
     }
 }
 
-/// The bus may take its time with the trigger: whoever gives the promotion up finds neither an execution nor a context. The trigger is
-/// stopped after each of its requests meanwhile.
+/// The bus may take its time with the trigger: whoever gives the promotion up finds neither an execution nor a context. The trigger
+/// is stopped after each of its requests meanwhile.
 #[test]
 fn a_sequence_whose_promotion_was_given_up_does_not_begin_however_late_its_trigger_is() {
     let (name, service) = (SequenceName::new("delivery").expect("a name"), ServiceName::new("svc").expect("a name"));

@@ -1,5 +1,5 @@
-//! How long an answer of the API waits for the table, counted in requests that follow each other: nothing here depends on how fast a
-//! machine is.
+//! How long an answer of the API waits for the table, counted in requests that follow each other: nothing here depends on how fast
+//! a machine is.
 
 use keelway_conformance::stand::{BEGIN, Stand, project, shipyard};
 use keelway_domain::names::{Context, ProjectName, TaskName};
@@ -24,8 +24,8 @@ fn stand(contexts: usize) -> Stand {
     stand
 }
 
-/// A page's contexts, its next position, its requests, and how many times somebody waited for requests. `slow`: how long each of these
-/// takes.
+/// A page's contexts, its next position, its requests, and how many times somebody waited for requests. `slow`: how long each of
+/// these takes.
 fn page(stand: &Stand, from: i64, slow: Span) -> (BTreeSet<String>, i64, u64, usize) {
     let before = stand.world.core().request_count();
     let mut waited = 0;

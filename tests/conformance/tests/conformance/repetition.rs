@@ -1,5 +1,5 @@
-//! A duplicate, a stale or a replayed input publishes nothing but what it caused itself and what may not have been published yet. Every
-//! publication is counted. The executors here answer each delivery of a trigger, as rules have them do.
+//! A duplicate, a stale or a replayed input publishes nothing but what it caused itself and what may not have been published yet.
+//! Every publication is counted. The executors here answer each delivery of a trigger, as rules have them do.
 
 use keelway_conformance::stand::{Stand, gate, shipyard};
 use keelway_domain::event::{CloudEvent, EventType, Kind};

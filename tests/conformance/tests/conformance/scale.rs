@@ -1,4 +1,5 @@
-//! What the sweep, dead letters and flags cost when there is much of everything, in requests: nothing here depends on how fast a machine is.
+//! What the sweep, dead letters and flags cost when there is much of everything, in requests: nothing here depends on how fast a
+//! machine is.
 
 use keelway_conformance::stand::{BEGIN, Stand, shipyard};
 use keelway_domain::ids::SubjectId;

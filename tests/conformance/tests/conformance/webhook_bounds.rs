@@ -1,4 +1,5 @@
-//! What is bounded: one subscription, one receiver or one event takes nothing from the others, and nothing is delivered for ever or again.
+//! What is bounded: one subscription, one receiver or one event takes nothing from the others, and nothing is delivered for ever or
+//! again.
 
 use crate::webhook_stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::stand::{self, shipyard};

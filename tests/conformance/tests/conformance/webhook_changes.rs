@@ -1,4 +1,5 @@
-//! Changes of subscriptions while deliveries are under way: a worker that has handled events before learns of them in time. And what its events cost.
+//! Changes of subscriptions while deliveries are under way: a worker that has handled events before learns of them in time. And
+//! what its events cost.
 
 use crate::webhook_stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::webhooks::Reply;

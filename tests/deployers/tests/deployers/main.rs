@@ -1,4 +1,5 @@
-//! Deployments to Lambda aliases, and by tasks and builds, with everything that the engine and the function do, on the in-memory world and a strict double of Lambda.
+//! Deployments to Lambda aliases, and by tasks and builds, with everything that the engine and the function do, on the in-memory
+//! world and a strict double of Lambda.
 
 mod border;
 mod crashes;

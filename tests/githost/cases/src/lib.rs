@@ -1,6 +1,6 @@
-//! The strict host as the cases of promotions see it: what a case says of the repository, what goes wrong, what people do; and the log of
-//! requests, read as what Keelway did. Whatever is there that no logged call explains is reported: a second pull request or comment, a
-//! branch that was left, another content.
+//! The strict host as the cases of promotions use it: the repository of a case, its faults, and the acts of people; and the log of
+//! requests, read as Keelway's acts. Every change that no logged request explains is reported: a second pull request or comment, a
+//! branch that was left over, unexpected content.
 
 mod log;
 mod settle;
@@ -17,38 +17,36 @@ use tempfile::TempDir;
 
 /// The repository of the cases.
 pub const REPOSITORY: &str = "shop/config";
-/// Whose requests are Keelway's.
+/// The user of Keelway's requests.
 const USER: &str = "keelway";
-/// Branches that pull requests are merged into. `trunk` is there whatever a case does with the others.
+/// The branches to merge into. `trunk` always exists, whatever a case does with the others.
 const BASES: [&str; 2] = ["main", "release"];
-/// The environments that files are for.
+/// The environments with a file.
 const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
 
-/// Of which promotion a pull request is.
+/// The promotion of a pull request.
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Of {
-    /// `<namespace>/<pipeline>`
+    /// `<namespace>/<pipeline>`.
     pub pipeline: String,
-    /// Into which environment.
     pub environment: String,
-    /// Of which revision.
     pub revision: String,
-    /// In which run.
     pub run: u64,
 }
 
 /// One operation of a client.
 #[derive(Debug, Clone)]
 pub struct Act<'a> {
-    /// What it may do, and what may therefore go wrong with it.
+    /// The kinds of calls that it may make, which faults may hit.
     pub verbs: &'a [Verb],
-    /// For which promotion, if for one.
+    /// The promotion that it is for, if there is one.
     pub of: Option<Of>,
-    /// The time of the world, which `Retry-After` counts from.
+    /// The time in the world, from which `Retry-After` counts.
     pub now: Timestamp,
 }
 
-/// A host with the repository of one case. All clones are the same host.
+/// The host of one case, with its repository. Clones are the same host.
 #[derive(Clone)]
 pub struct CaseHost(Arc<Inner>);
 
@@ -62,7 +60,7 @@ struct Inner {
     _directory: TempDir,
 }
 
-/// What is known of the host, and what was done there.
+/// The state of the comparison.
 #[derive(Default)]
 struct Books {
     repository: Repository,
@@ -70,18 +68,18 @@ struct Books {
     calls: Vec<Call>,
     reads: u64,
     shown: (usize, u64),
-    /// Pull requests as they were when they were last looked at.
+    /// The pull requests at the time of the last comparison.
     known: BTreeMap<u64, Pull>,
-    /// Of which promotions Keelway's are.
+    /// The promotions of Keelway's pull requests.
     of: BTreeMap<u64, Of>,
     broken: Vec<String>,
 }
 
 impl CaseHost {
-    /// A host in this form, whose repository is at `https://<name>/…`, for these pipelines of a namespace.
+    /// Starts a host of this form, with the repository at `https://<name>/…`, for these pipelines of a namespace.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// The host cannot be started.
     pub fn start(form: Form, name: &str, token: &str, (namespace, pipelines): (&str, &[&str])) -> Result<Self, String> {
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
         let host = Host::start(Options { form, ..Options::new(directory.path(), token) }).map_err(|error| error.to_string())?;
@@ -116,7 +114,7 @@ impl CaseHost {
         BASES.iter().try_for_each(|base| self.branch(base, "trunk"))
     }
 
-    /// A branch that begins where another one is.
+    /// Creates a branch at the tip of another one.
     fn branch(&self, name: &str, from: &str) -> Result<(), Refused> {
         let mut git = Command::new("git");
         git.arg("-C").arg(self.0.host.people().git_directory(REPOSITORY)?).args(["branch", name, from]).stdout(Stdio::null());
@@ -145,33 +143,33 @@ impl CaseHost {
         self.0.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The file of an environment: its version, and whether it has the marker.
+    /// The file of an environment, with or without the marker.
     fn text(&self, alias: &str, environment: &str, (version, marked): (&str, bool)) -> String {
         let marker = format!(" # {{\"$promotion\": \"{}:{alias}:{environment}\"}}", self.0.namespace);
         format!("# podinfo in {environment}\nimage:\n  name: podinfo\n  tag: {version}{}\n", if marked { &marker } else { "" })
     }
 
-    /// What goes wrong next with calls of a kind.
+    /// The next fault of calls of this kind.
     pub fn trouble(&self, verb: Verb) -> Option<Trouble> {
         self.books().troubles.get(&verb).and_then(Troubles::next).cloned()
     }
 
-    /// It has gone wrong.
+    /// Records that the fault has happened.
     pub fn went_wrong(&self, verb: Verb) {
         drop(self.books().troubles.get_mut(&verb).and_then(Troubles::take));
     }
 
-    /// Notes a call that this host has no log of.
+    /// Records a call that this host does not log.
     pub fn note(&self, call: Call) {
         self.books().calls.push(call);
     }
 
-    /// Notes something that must not be.
+    /// Records a violation.
     pub fn complain(&self, what: impl Into<String>) {
         self.books().broken.push(what.into());
     }
 
-    /// Lets a client do something, and has go wrong what the case says. `true`: the client was stopped before it could say what came of it.
+    /// Runs an operation of a client with the case's next fault. `true`: the client was stopped before it could report the result.
     pub fn during<T>(&self, act: &Act<'_>, run: impl FnOnce() -> T) -> (T, bool) {
         let trouble = act.verbs.iter().find_map(|verb| Some((*verb, self.trouble(*verb)?)));
         if let Some((verb, trouble)) = &trouble {
@@ -203,12 +201,12 @@ impl CaseHost {
             return self.allow(&[Method::Squash]);
         }
         if let Some(fault) = log::fault(self.0.form, verb, trouble, |after| seconds_until(now + after)) {
-            // A look is one operation, whatever number of requests it takes.
+            // A look is one operation, whatever the number of its requests.
             self.0.host.fail(if verb == Verb::Look { fault.times(u64::MAX) } else { fault });
         }
     }
 
-    /// A pull request of Keelway's: its promotion, its base, and the file that it changes.
+    /// The promotion, the base and the changed file of one of Keelway's pull requests.
     fn place(&self, number: u64) -> Result<(Of, Pull, String), String> {
         let of = self.books().of.get(&number).cloned().ok_or_else(|| format!("{number} is no pull request of Keelway's"))?;
         let pull = self.0.host.people().pull(REPOSITORY, number).map_err(|refused| refused.to_string())?;
@@ -223,7 +221,7 @@ impl CaseHost {
         let text = |version: &str| self.text(alias, &of.environment, (version, true)).into_bytes();
         let done = match deed {
             Deed::Merge => match people.merge(REPOSITORY, number, Method::Merge) {
-                // Whoever merges it resolves the conflict first.
+                // The person who merges resolves the conflict first.
                 Err(Refused::Conflict(_)) => people
                     .force_push(REPOSITORY, number, "Resolved", &[(&file, Some(&text(&of.revision)))])
                     .and_then(|_| people.merge(REPOSITORY, number, Method::Merge))
@@ -267,7 +265,7 @@ impl CaseHost {
         (0..with.crowd).try_for_each(|n| self.join(n))
     }
 
-    /// Somebody else opens a pull request.
+    /// Another person opens a pull request.
     fn join(&self, n: u64) -> Result<(), Refused> {
         let people = self.0.host.people();
         let head = format!("others-{n}");
@@ -334,7 +332,7 @@ impl GitHost for CaseHost {
     }
 }
 
-/// What pipelines call a form.
+/// The name of a form in pipelines.
 pub fn word(form: Form) -> &'static str {
     match form {
         Form::GitHub => "github",
@@ -348,7 +346,7 @@ fn path(alias: &str, environment: &str) -> String {
     format!("apps/{alias}/{environment}.yaml")
 }
 
-/// Whole seconds on the clock of this machine until a time of the world; clients count them from now.
+/// Whole seconds on this machine's clock until a time in the world. Clients count them from now.
 fn seconds_until(at: Timestamp) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     let left = at.0 - i64::try_from(now).unwrap_or_default();

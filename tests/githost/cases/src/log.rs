@@ -1,10 +1,10 @@
-//! What a logged request was for, and which requests a trouble hits.
+//! The purpose of logged requests, and the requests that a fault hits.
 
 use keelway_domain::time::Span;
 use keelway_githost::{Action, Call, Fault, Form};
 use keelway_world::promotions::host::{Trouble, Verb, Word};
 
-/// What a request that is no reading one was for.
+/// The purpose of a request that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// To open a pull request.
@@ -19,7 +19,7 @@ pub(crate) enum Purpose {
     Branch,
 }
 
-/// What a request was for; `None`: it only reads.
+/// The purpose of a request. `None`: it only reads.
 pub(crate) fn purpose(call: &Call) -> Option<Purpose> {
     if call.method == "GET" {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn purpose(call: &Call) -> Option<Purpose> {
     })
 }
 
-/// The requests of a verb, and what happens to them; `None`: nothing happens to requests.
+/// The fault in the requests of a verb. `None`: no request is affected.
 pub(crate) fn fault(form: Form, verb: Verb, trouble: &Trouble, seconds: impl Fn(Span) -> u64) -> Option<Fault> {
     let (method, path) = match (verb, form) {
         (Verb::Open, Form::GitHub | Form::Gitea) => ("POST", "*/pulls"),
@@ -52,7 +52,7 @@ pub(crate) fn fault(form: Form, verb: Verb, trouble: &Trouble, seconds: impl Fn(
         (Verb::Tell | Verb::Trigger | Verb::Abort, _) => return None,
     };
     let action = match trouble {
-        // How Bitbucket Server says that it cannot merge now.
+        // Bitbucket Server's status for a merge that is not possible now.
         Trouble::Status(405) if (verb, form) == (Verb::Merge, Form::Bitbucket) => status(409),
         Trouble::Status(code) => status(*code),
         Trouble::Limited { .. } => Action::RateLimit { retry_after: seconds(trouble.after().unwrap_or(Span(0))), secondary: true },

@@ -1,4 +1,4 @@
-//! The log of requests, read as calls, and compared with what is there.
+//! Reads the log of requests as calls, and compares them with the state of the host.
 
 use crate::log::{Purpose, purpose};
 use crate::{CaseHost, Of, REPOSITORY, USER, path};
@@ -7,10 +7,10 @@ use keelway_world::promotions::host::{Call, Trouble, Verb, Word};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// Branches of promotions begin with this.
+/// The prefix of the branches of promotions.
 const BRANCHES: &str = "promotion/";
 
-/// A call and whether it had an effect.
+/// A call, and whether it had an effect.
 struct Made {
     verb: Verb,
     number: Option<u64>,
@@ -19,7 +19,7 @@ struct Made {
 }
 
 impl CaseHost {
-    /// The pull requests as they are now are the known ones.
+    /// Takes the present pull requests for the known ones.
     pub(crate) fn remember(&self) {
         let pulls = self.pulls();
         self.books().known = pulls.into_iter().map(|pull| (pull.number, pull)).collect();
@@ -29,7 +29,7 @@ impl CaseHost {
         self.0.host.people().pulls(REPOSITORY).unwrap_or_default()
     }
 
-    /// Reads what was logged since the last time. Whether the trouble has hit anything.
+    /// Reads the log since the last time. Returns whether the fault has hit a request.
     pub(crate) fn settle(&self, of: Option<&Of>, trouble: Option<&(Verb, Trouble)>) -> bool {
         let log = self.0.host.take_calls();
         if log.is_empty() {
@@ -71,7 +71,7 @@ impl CaseHost {
         hit
     }
 
-    /// Enters calls, with what is known of their pull requests.
+    /// Records calls, with what is known about their pull requests.
     fn enter(&self, calls: &[Made], of: Option<&Of>, pulls: &[Pull]) {
         let known: BTreeSet<u64> = self.books().known.keys().copied().collect();
         let mut opened = pulls.iter().filter(|pull| pull.author == USER && !known.contains(&pull.number));
@@ -116,7 +116,7 @@ impl CaseHost {
         }
     }
 
-    /// What changed, and no call explains.
+    /// Reports changes that no call explains.
     fn compare(&self, calls: &[Made], commented: &BTreeSet<u64>, pulls: &[Pull]) {
         let explained =
             |verb: Verb, number: u64| calls.iter().any(|made| made.verb == verb && made.number == Some(number) && made.happened);
@@ -157,7 +157,7 @@ impl CaseHost {
         self.books().broken.extend(broken);
     }
 
-    /// A new pull request changes the version in one file, and nothing else.
+    /// Checks that a new pull request changes the version in one file, and nothing else.
     fn check(&self, pull: &Pull, of: &Of) {
         let people = self.0.host.people();
         let wanted = path(of.pipeline.split('/').next_back().unwrap_or_default(), &of.environment);
@@ -180,7 +180,7 @@ impl CaseHost {
     }
 }
 
-/// What the line with the version begins with.
+/// The beginning of the line with the version.
 const TAG: &str = "  tag: ";
 
 /// The version in a file.
@@ -190,7 +190,7 @@ pub(crate) fn version(text: &str) -> &str {
     value.trim_matches(|c| c == '"' || c == '\'')
 }
 
-/// What a pull request says that it is for.
+/// The promotion in the description of a pull request.
 fn described(pull: &Pull) -> Option<Of> {
     let mut quoted = pull.body.lines().next()?.split('`').skip(1).step_by(2);
     let mut next = || quoted.next().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Bitbucket Server's (Data Center's) REST form: the gate, the table of its paths, its pages and its errors.
+//! The REST form of Bitbucket Server (Data Center): the gate, the table of paths, pages and errors.
 
 use super::{Answered, Call, Nothing, bitbucket_files, bitbucket_pulls};
 use crate::http::{Answer, Request};
@@ -12,7 +12,7 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
     let request = call.request;
     gate(request)?;
     match (request.method.as_str(), path.as_slice()) {
-        // Answers everybody, and nobody with an empty text: so tools find out whether their token is good.
+        // Answers every caller, anonymous ones with an empty text: tools check their token in this way.
         ("GET", ["plugins", "servlet", "applinks", "whoami"]) => {
             let user = call.token.as_ref().map_or("", |token| token.user.as_str());
             Ok(Answer::text(200, "text/plain", user))
@@ -44,7 +44,7 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
     }
 }
 
-/// A form that a foreign page could post needs a header that it cannot send.
+/// A request that a form on a foreign page could send needs a header that the page cannot send.
 fn gate(request: &Request) -> Result<(), Refused> {
     let kind = request.header("content-type").unwrap_or_default();
     let foreign = ["", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
@@ -74,7 +74,7 @@ pub(crate) fn repository_json(repository: &Repository, origin: &str) -> Value {
     })
 }
 
-/// Which page of a list, and how long.
+/// The wanted page of a list, and its length.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub start: Option<u64>,
@@ -82,7 +82,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// One page: its values, and where the next one starts.
+    /// One page: its values, and the start of the next one.
     pub fn page<T>(self, all: Vec<T>, show: impl FnMut(T) -> Result<Value, Refused>) -> Answered {
         let (start, limit) = (self.start.unwrap_or(0), self.limit.filter(|limit| *limit > 0).unwrap_or(25).min(1000));
         let total = all.len() as u64;
@@ -96,7 +96,7 @@ impl Window {
     }
 }
 
-/// A refusal in Bitbucket's words, with the name of its exception.
+/// A refusal in Bitbucket's format, with the name of the exception.
 pub(crate) fn refuse(refused: &Refused) -> Answer {
     use Refused::*;
     let error = |status: u16, message: &str, exception: &str| {

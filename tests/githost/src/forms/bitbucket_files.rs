@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 #[serde(rename_all = "camelCase")]
 struct Branches {
     filter_text: Option<String>,
-    /// `ALPHABETICAL` or `MODIFICATION`: neither changes what is found.
+    /// `ALPHABETICAL` or `MODIFICATION`. The order does not affect what is found.
     #[serde(rename = "orderBy")]
     _order_by: Option<String>,
     #[serde(rename = "details")]
@@ -156,7 +156,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     }
 }
 
-/// Bitbucket takes `refs/heads/x` and `x`.
+/// The name of a branch, which Bitbucket accepts as `refs/heads/x` and as `x`.
 pub(crate) fn branch_of(text: &str) -> &str {
     text.strip_prefix("refs/heads/").unwrap_or(text)
 }
@@ -182,7 +182,7 @@ pub(crate) fn read(repository: &Repository, origin: &str, sha: String) -> Result
     }))
 }
 
-/// A folder's children, or a file's lines.
+/// The children of a folder, or the lines of a file.
 fn browse(repository: &Repository, request: &Request, path: &str) -> Answered {
     let query: At = request.query()?;
     let commit = commit_at(repository, query.at.as_deref())?;
@@ -199,13 +199,13 @@ fn browse(repository: &Repository, request: &Request, path: &str) -> Answered {
         return Ok(Answer::json(200, json!({"path": named(path), "revision": commit, "children": children})));
     }
     let text = String::from_utf8_lossy(&repository.git.blob(&entry.sha)?).into_owned();
-    // Lines without their ends: who wants the bytes asks for /raw.
+    // Lines without their ends: /raw has the bytes.
     let lines: Vec<_> = text.lines().map(|line| json!({"text": line})).collect();
     let size = lines.len();
     Ok(Answer::json(200, json!({"lines": lines, "start": 0, "size": size, "isLastPage": true})))
 }
 
-/// One file, edited: the form names the commit at which it was read.
+/// Edits one file. The request names the commit at which the file was read.
 fn edit(repository: &mut Repository, request: &Request, path: &str, user: &str) -> Answered {
     let mut fields = request.fields()?;
     let mut text = |name: &str| fields.remove(name).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

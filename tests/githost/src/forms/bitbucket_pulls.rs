@@ -47,7 +47,7 @@ struct New {
     to_ref: Ref,
     #[serde(rename = "reviewers")]
     _reviewers: Option<Vec<Value>>,
-    /// Bitbucket takes these only with the values that a new one has.
+    /// Bitbucket accepts these fields only with the values of a new pull request.
     #[serde(rename = "state")]
     _state: Option<String>,
     #[serde(rename = "open")]
@@ -225,7 +225,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     }
 }
 
-/// A change names the version that it was made from. It rises when people push to the head, too.
+/// Checks the version that a change was made from. It also rises when people push to the head.
 fn at_version(repository: &Repository, number: u64, given: Option<u64>) -> Result<(), Refused> {
     let found = repository.pull(number)?.version;
     match given {
@@ -248,7 +248,7 @@ fn list<'r>(repository: &'r Repository, query: &List) -> Result<Vec<&'r Pull>, R
         "OUTGOING" => false,
         other => return Err(Refused::Query(format!("direction: {other:?} is neither INCOMING nor OUTGOING"))),
     };
-    // A full name of a branch: the base of those that come in, the head of those that go out.
+    // The full name of a branch: the base of incoming pull requests, the head of outgoing ones.
     let at = query.at.as_deref();
     let fits = |pull: &&Pull| {
         let branch = if incoming { &pull.base } else { &pull.head };

@@ -1,4 +1,4 @@
-//! Gitea's and Forgejo's REST form: the table of its paths, and its errors.
+//! The REST form of Gitea and Forgejo: the table of paths, and errors.
 
 use super::gitea_shapes::{Viewer, repository_json};
 use super::{Answered, Call, Nothing, gitea_files, gitea_pulls};
@@ -8,7 +8,7 @@ use crate::refused::Refused;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The version whose API this is.
+/// The version of the API.
 const VERSION: &str = "1.26.0";
 
 pub(crate) fn answer(call: &mut Call) -> Answered {
@@ -42,7 +42,7 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
     }
 }
 
-/// Which page of a list is wanted.
+/// The wanted page of a list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paged {
@@ -50,7 +50,7 @@ pub(crate) struct Paged {
     pub limit: Option<u64>,
 }
 
-/// Lists of Gitea: at most 50 a page, the total in a header. Only what is on the page is shown.
+/// Gitea's lists: at most 50 entries on a page, with the total in a header. Only the entries of the page are rendered.
 pub(crate) fn listed<T>(
     request: &Request,
     (page, limit): (Option<u64>, Option<u64>),
@@ -67,7 +67,7 @@ pub(crate) fn listed<T>(
     })
 }
 
-/// The parameters are in the order of their names, and a page after the last one is taken for the last one.
+/// The parameters are sorted by name, and a page after the last one counts as the last one.
 fn links(request: &Request, page: Page, total: u64) -> Option<String> {
     let last = total.div_ceil(page.size).max(1);
     let links = Page { page: page.page.min(last), ..page }.links(request, total)?;
@@ -81,21 +81,21 @@ fn links(request: &Request, page: Page, total: u64) -> Option<String> {
     Some(links.split(", ").filter_map(sorted).collect::<Vec<_>>().join(","))
 }
 
-/// What every answer has.
+/// Adds the headers that every answer has.
 pub(crate) fn finish(answer: Answer) -> Answer {
     let json = answer.headers.iter().any(|(_, value)| value == "application/json; charset=utf-8");
     let answer = answer.with("cache-control", "max-age=0, private, must-revalidate, no-transform");
     if json { answer.with("content-type", "application/json;charset=utf-8") } else { answer }
 }
 
-/// What an archive is, for ever.
+/// The entity tag of an archive, which never changes.
 pub(crate) fn immutable(request: &Request) -> String {
     let path = request.uri.path();
     let revision = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
     format!("<{}{path}?rev={revision}>; rel=\"immutable\"", request.origin)
 }
 
-/// A refusal in Gitea's words.
+/// A refusal in Gitea's format.
 pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     use Refused::*;
     let swagger = format!("{}/api/swagger", request.origin);
@@ -131,7 +131,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
         Field(message) => error(422, &field(message)),
         Query(message) => error(422, message),
         Owner(name) => because("GetUserByName", format!("user redirect does not exist [name: {name}]")),
-        // Gitea fails where it should say that there is no such pull request, or no such commit.
+        // Gitea fails here instead of reporting that the pull request or the commit does not exist.
         Pull if path.contains("/issues/") => error(500, ""),
         Object(_) if path.contains("/archive/") => error(500, "").with("link", immutable(request)),
         Pull if path.ends_with("/merge") => because(
@@ -162,7 +162,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
         ),
         NoCommits { .. } => error(422, "Invalid PullRequest: There are no changes between the head and the base"),
         BaseMissing(_) | HeadMissing(_) => not_found(gone),
-        // Gitea checks for conflicts ahead of the merge, and says this of a pull request that has some.
+        // Gitea checks for conflicts before the merge, and answers this for a pull request with conflicts.
         Conflict(_) => error(405, "Please try again later"),
         HeadMoved { .. } => error(409, "head out of date"),
         State(crate::model::State::Merged) if request.method == "PATCH" => {
@@ -175,7 +175,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     }
 }
 
-/// Binding errors of Gitea name the Go field in brackets.
+/// Gitea's binding errors name the Go field in brackets.
 fn field(message: &str) -> String {
     let quoted = message.split('`').nth(1).unwrap_or_default();
     match quoted {

@@ -61,7 +61,8 @@ struct Dates {
     _committer: Option<String>,
 }
 
-/// One file at `/contents/{path}`, or several at `/contents`. The commit is the token's user's, whatever names it gives.
+/// One file at `/contents/{path}`, or several at `/contents`. The commit belongs to the user of the token, whatever names the
+/// request has.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Options {
@@ -123,7 +124,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             repository.delete_branch(&branch, &user)?;
             Ok(Answer::empty(204))
         }
-        // Gitea answers every reference that begins with what is asked for.
+        // Gitea returns every reference with this prefix.
         ("GET", ["git", "refs", prefix @ ..]) => {
             request.query::<Nothing>()?;
             let prefix = format!("refs/{}", prefix.join("/"));

@@ -1,4 +1,4 @@
-//! Branches, commits and files as Gitea shows them.
+//! Branches, commits and files in Gitea's format.
 
 use super::gitea_shapes::{NO_TIME, Viewer, account};
 use crate::git::{Commit, EMPTY, Entry, Signature};
@@ -7,7 +7,7 @@ use crate::model::{Repository, written};
 use crate::refused::Refused;
 use serde_json::{Value, json};
 
-/// Nothing here is signed.
+/// Commits on this host are not signed.
 pub(crate) fn verification() -> Value {
     json!({"verified": false, "reason": "gpg.error.not_signed_commit", "signature": "", "signer": null, "payload": ""})
 }
@@ -53,7 +53,7 @@ pub(crate) fn commit_json(repository: &Repository, origin: &str, sha: &str) -> R
     let (_, additions, deletions) = repository.git.numbers(from, sha)?;
     let inner = json!({
         "url": url, "author": person(&commit.author), "committer": person(&commit.committer), "message": commit.message,
-        // The tree is named by its commit.
+        // The id of the tree is that of its commit.
         "tree": {"url": format!("{api}/git/trees/{sha}"), "sha": sha, "created": created}, "verification": verification(),
     });
     Ok(json!({
@@ -64,7 +64,7 @@ pub(crate) fn commit_json(repository: &Repository, origin: &str, sha: &str) -> R
     }))
 }
 
-/// A commit as the answer to a change of files.
+/// A commit in the answer to a change of files.
 pub(crate) fn changed_json(repository: &Repository, origin: &str, sha: &str) -> Result<Value, Refused> {
     let commit = commit_of(repository, sha)?;
     let full = repository.full_name();
@@ -78,7 +78,7 @@ pub(crate) fn changed_json(repository: &Repository, origin: &str, sha: &str) -> 
     }))
 }
 
-/// Files at a revision, as it was asked for.
+/// Files at the requested revision.
 pub(crate) struct View<'a> {
     pub repository: &'a Repository,
     pub origin: &'a str,
@@ -87,7 +87,7 @@ pub(crate) struct View<'a> {
 }
 
 impl View<'_> {
-    /// A file with its content, or what a folder has.
+    /// A file with its content, or the entries of a folder.
     pub fn contents(&self, path: &str) -> Result<Value, Refused> {
         let path = path.trim_matches('/');
         let entry = self.repository.git.entry(self.commit, path)?.ok_or_else(|| Refused::File(path.to_owned()))?;

@@ -128,7 +128,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             request.query::<Nothing>()?;
             Ok(Answer::json(200, pull_json(repository, number(id)?, &viewer)?))
         }
-        // The last segment of either kind: a sub-path of a number, or the head branch that belongs to a base branch.
+        // The last segment is either a sub-path of a number, or the head branch for a base branch.
         ("GET", ["pulls", id, "merge"]) if number(id).is_ok() => match repository.pull(number(id)?)?.state {
             State::Merged => Ok(Answer::empty(204)),
             _ => Err(Refused::Pull),
@@ -155,7 +155,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             request.query::<Nothing>()?;
             let head = head.join("/");
             let found = repository.pulls.values().filter(|pull| pull.base == *base && pull.head == head);
-            // The open one, or else the last one.
+            // The open one, otherwise the last one.
             let found = found.max_by_key(|pull| (pull.is_open(), pull.number)).ok_or(Refused::Pull)?.number;
             Ok(Answer::json(200, pull_json(repository, found, &viewer)?))
         }

@@ -1,4 +1,4 @@
-//! Accounts, repositories, pull requests and comments as Gitea shows them.
+//! Accounts, repositories, pull requests and comments in Gitea's format.
 
 use super::Call;
 use crate::model::{Comment, Form, Method, Pull, Repository, State, written};
@@ -6,12 +6,12 @@ use crate::refused::Refused;
 use crate::webhooks::sha256;
 use serde_json::{Value, json};
 
-/// How Go writes that there is no time.
+/// Go's text for a missing time.
 pub(crate) const NO_TIME: &str = "0001-01-01T00:00:00Z";
-/// When every account was made, and none has signed in since.
+/// When every account was created. None has signed in since.
 const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
-/// Who looks, and from where.
+/// The caller, and the address at which it reached the host.
 #[derive(Debug, Clone)]
 pub(crate) struct Viewer {
     pub origin: String,
@@ -29,7 +29,7 @@ impl Viewer {
         }
     }
 
-    /// Somebody's account: people see more of their own.
+    /// An account. Users see more of their own.
     pub fn account(&self, login: &str) -> Value {
         let mut json = account(login, &self.origin);
         json["email"] = format!("{login}@noreply.localhost").into();
@@ -40,7 +40,7 @@ impl Viewer {
     }
 }
 
-/// An account as everybody sees it.
+/// An account as all users see it.
 pub(crate) fn account(login: &str, origin: &str) -> Value {
     let id = login.bytes().fold(7u64, |id, byte| (id * 31 + u64::from(byte)) % 100_000_000);
     json!({
@@ -60,7 +60,7 @@ pub(crate) fn repository_json(repository: &Repository, viewer: &Viewer) -> Value
     let allows = |method| repository.methods.contains(&method);
     let branches = repository.branches().map_or(0, |branches| branches.len());
     let open = repository.pulls.values().filter(|pull| pull.is_open()).count();
-    // It belongs to an organization, which has no address.
+    // The owner is an organization, which has no e-mail address.
     let mut owner = account(&repository.owner, origin);
     owner["email"] = "".into();
     let style = if allows(Method::Merge) { "merge" } else { "squash" };
@@ -88,7 +88,7 @@ pub(crate) fn repository_json(repository: &Repository, viewer: &Viewer) -> Value
     })
 }
 
-/// A pull request alone.
+/// A single pull request.
 pub(crate) fn pull_json(repository: &mut Repository, number: u64, viewer: &Viewer) -> Result<Value, Refused> {
     let mut json = listed_pull_json(repository, number, viewer)?;
     let (from, to) = repository.span(repository.pull(number)?)?;
@@ -102,7 +102,7 @@ pub(crate) fn pull_json(repository: &mut Repository, number: u64, viewer: &Viewe
     Ok(json)
 }
 
-/// A pull request in a list: without what takes another look at it.
+/// A pull request in a list, without the fields that need another computation.
 pub(crate) fn listed_pull_json(repository: &mut Repository, number: u64, viewer: &Viewer) -> Result<Value, Refused> {
     let clean = repository.mergeable(number)?.0;
     let (pull, origin) = (repository.pull(number)?, &viewer.origin);
@@ -112,7 +112,7 @@ pub(crate) fn listed_pull_json(repository: &mut Repository, number: u64, viewer:
         let (id, shown) = (repository.id, shown.clone());
         json!({"label": branch, "ref": reference, "sha": sha, "repo_id": id, "repo": shown})
     };
-    // The branches as they are now; that of the head may be gone.
+    // The present branches. That of the head may be deleted.
     let head = match repository.git.branch(&pull.head)? {
         Some(tip) => side(&pull.head, &pull.head, Some(tip)),
         None => side(&pull.head, &format!("refs/pull/{number}/head"), Some(pull.head_sha.clone())),

@@ -1,4 +1,4 @@
-//! GitHub's REST form: the gate (headers, errors) and the table of its paths.
+//! The REST form of GitHub: the gate (headers, errors) and the table of paths.
 
 use super::{Answered, Call, Nothing, github_files, github_git, github_pulls};
 use crate::http::{Answer, Request};
@@ -6,7 +6,7 @@ use crate::model::{Repository, Scope, written};
 use crate::refused::Refused;
 use serde_json::{Value, json};
 
-/// Requests an hour, as GitHub allows a user.
+/// GitHub's limit of requests per hour for a user.
 const LIMIT: u64 = 5000;
 const VERSIONS: [&str; 2] = ["2022-11-28", "2026-03-10"];
 
@@ -39,12 +39,12 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
     }
 }
 
-/// Only `GET`.
+/// Answers `GET` only.
 pub(crate) fn read(method: &str, answer: impl FnOnce() -> Answered) -> Answered {
     if method == "GET" { answer() } else { Err(Refused::Method) }
 }
 
-/// What GitHub asks of each request.
+/// Checks what GitHub requires of every request.
 fn gate(request: &Request) -> Result<(), Refused> {
     if request.header("user-agent").is_none_or(|agent| agent.trim().is_empty()) {
         return Err(Refused::Agent);
@@ -69,7 +69,7 @@ fn user(call: &Call) -> Answered {
     Ok(Answer::json(200, account).with("x-oauth-scopes", scopes))
 }
 
-/// A user, as far as a client may look at one.
+/// A user in GitHub's format.
 pub(crate) fn account(login: &str) -> Value {
     let id = login.bytes().fold(7u64, |id, byte| (id * 31 + u64::from(byte)) % 100_000_000);
     let api = format!("{{api}}/users/{login}");
@@ -98,7 +98,7 @@ pub(crate) fn repository_json(repository: &Repository) -> Value {
     })
 }
 
-/// Addresses in JSON are written with `{api}` and `{web}` until the caller's view of the host is known.
+/// Replaces `{api}` and `{web}` in JSON by the addresses at which the caller reached the host.
 pub(crate) fn absolute(json: Value, origin: &str) -> Value {
     match json {
         Value::String(text) if text.starts_with("{web}") => Value::String(text.replacen("{web}", origin, 1)),
@@ -109,7 +109,7 @@ pub(crate) fn absolute(json: Value, origin: &str) -> Value {
     }
 }
 
-/// What GitHub puts on every answer.
+/// Adds the headers that every answer has.
 pub(crate) fn finish(request: &Request, answer: Answer) -> Answer {
     let answer = if answer.headers.iter().any(|(name, _)| name == "x-ratelimit-limit") {
         answer
@@ -122,7 +122,7 @@ pub(crate) fn finish(request: &Request, answer: Answer) -> Answer {
     answer.with("x-github-request-id", "0000:0000:0000000:0000000:00000000").tagged(request, true)
 }
 
-/// A refusal in GitHub's words.
+/// A refusal in GitHub's format.
 pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     use Refused::*;
     let simple = |status: u16, message: &str| error(status, message, None);
@@ -140,7 +140,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
              (https://docs.github.com/en/rest/overview/resources-in-the-rest-api#user-agent-required).\n",
         ),
         Token => simple(401, "Bad credentials"),
-        // An anonymous caller does not learn whether a repository exists; of the user, there is none to show.
+        // An anonymous caller does not learn whether a repository exists, and has no user.
         Anonymous if request.uri.path().contains("/repos/") => simple(404, "Not Found"),
         Anonymous => simple(401, "Requires authentication"),
         Scope(scope) => {
@@ -201,7 +201,7 @@ pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     }
 }
 
-/// The words of GitHub's schema check for what serde found.
+/// GitHub's schema error for an error of serde.
 fn field(message: &str) -> Answer {
     let quoted = message.split('`').nth(1).unwrap_or_default();
     let text = if message.contains("unknown field") {

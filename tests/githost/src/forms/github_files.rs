@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 struct Branches {
     page: Option<u64>,
     per_page: Option<u64>,
-    /// No branch is.
+    /// No branch is protected.
     protected: Option<bool>,
 }
 
@@ -27,7 +27,7 @@ struct Commits {
     path: Option<String>,
 }
 
-/// A single answer, whose files and commits GitHub would spread over pages. Those of a test fit on one.
+/// A single answer. GitHub would split files and commits into pages; those of tests fit on one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Paged {
@@ -122,7 +122,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
                 Change { path: path.join("/"), sha: Some(delete.sha), branch: delete.branch, message: delete.message, bytes: None };
             change.apply(repository, by, &user)?
         }
-        // The address of the archive carries a token of its own, as GitHub's does: the client follows it without its headers.
+        // The address of the archive contains its own ticket, as on GitHub: the client follows it without its headers.
         ("GET", ["tarball", revision @ ..]) => {
             request.query::<Nothing>()?;
             let sha = repository.commit_of(Some(&revision.join("/")))?;
@@ -136,7 +136,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     Ok(addressed(answer, &request.origin))
 }
 
-/// One page of a list that is there as a whole.
+/// One page of a list that was computed as a whole.
 pub(crate) fn listed(request: &Request, page: Page, all: Vec<Value>) -> Answer {
     let (shown, total) = page.cut(all);
     paged(request, page, total, Answer::json(200, shown))
@@ -154,7 +154,7 @@ fn read(repository: &Repository, sha: String) -> Result<Value, Refused> {
     Ok(long(repository, &commit))
 }
 
-/// A commit as the repository's API shows it: around the Git database's.
+/// A commit in the format of the repository API, which contains that of the Git database.
 pub(crate) fn long(repository: &Repository, commit: &Commit) -> Value {
     let inner = commit_json(repository, commit);
     let api = format!("{{api}}/repos/{}/commits/{}", repository.full_name(), commit.sha);
@@ -245,7 +245,7 @@ fn contents(repository: &Repository, commit: &str, path: &str, at: Option<&str>)
     Ok(Answer::json(200, json))
 }
 
-/// One file, written over the contents API.
+/// The change of one file through the contents API.
 struct Change {
     path: String,
     sha: Option<String>,
@@ -256,7 +256,7 @@ struct Change {
 
 impl Change {
     fn apply(self, repository: &mut Repository, by: [Option<&Person>; 2], user: &str) -> Answered {
-        // Names of other people are accepted and checked; the commit is the token's user's.
+        // Other names are accepted and validated, but the commit belongs to the user of the token.
         by.into_iter().flatten().try_for_each(|person| person.signature().map(|_| ()))?;
         let branch = self.branch.unwrap_or_else(|| repository.default_branch.clone());
         let tip = repository.git.branch(&branch)?;

@@ -46,7 +46,7 @@ struct NewEntry {
     path: String,
     mode: String,
     r#type: Option<String>,
-    /// Left out: `content` counts. Null: the path is removed.
+    /// Absent: `content` is used. `null`: the path is removed.
     #[serde(default, deserialize_with = "present")]
     sha: Option<Option<String>>,
     content: Option<String>,
@@ -65,12 +65,12 @@ struct NewCommit {
     parents: Vec<String>,
     author: Option<Person>,
     committer: Option<Person>,
-    /// An OpenPGP signature, which the host does not check and does not keep.
+    /// An OpenPGP signature, which the host neither checks nor stores.
     #[serde(rename = "signature")]
     _signature: Option<String>,
 }
 
-/// Who a commit is by.
+/// The author or committer of a commit.
 #[derive(Deserialize, Clone)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Person {
@@ -188,7 +188,7 @@ pub(crate) fn addressed(answer: Answer, origin: &str) -> Answer {
     }
 }
 
-/// GitHub says 422, not 404, of a reference that is to be changed and is not there.
+/// GitHub answers 422, not 404, to a change of a missing reference.
 fn missing(repository: &Repository, branch: &str) -> Result<(), Refused> {
     match repository.git.branch(branch)? {
         Some(_) => Ok(()),

@@ -47,7 +47,7 @@ struct New {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edit {
-    /// A parameter of the path; octocrab repeats it in the body, and GitHub takes it.
+    /// A parameter of the path that octocrab repeats in the body, and that GitHub accepts there.
     #[serde(rename = "pull_number")]
     _pull_number: Option<u64>,
     title: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     let scope = match (method, rest) {
         ("GET", _) => Scope::Read,
         (_, ["issues", ..]) => Scope::Comments,
-        // To merge is to write the base branch.
+        // A merge writes the base branch.
         (_, [.., "merge"]) => Scope::Contents,
         _ => Scope::Pulls,
     };
@@ -115,7 +115,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let edit: Edit = request.json()?;
             match edit.state.as_deref() {
                 None => {}
-                // Of a merged one, GitHub takes "closed": it is.
+                // GitHub accepts "closed" for a merged pull request, which is closed.
                 Some("closed") if repository.pull(number)?.state == State::Merged => {}
                 Some("closed") => repository.close(number, &user)?,
                 Some("open") => repository.reopen(number, &user)?,
@@ -187,7 +187,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     Ok(addressed(answer, &request.origin))
 }
 
-/// A head is `branch` or `owner:branch`; this host has no forks.
+/// A head is `branch` or `owner:branch`. This host has no forks.
 fn own_branch(repository: &Repository, head: &str) -> Result<String, Refused> {
     match head.split_once(':') {
         None => Ok(head.to_owned()),
@@ -201,7 +201,7 @@ fn list<'r>(repository: &'r Repository, query: &List) -> Result<Vec<&'r Pull>, R
     if !["open", "closed", "all"].contains(&state) {
         return Err(Refused::Query(format!("state: {state:?} is none of open, closed, all")));
     }
-    // GitHub takes `head` as owner:branch and ignores one without an owner.
+    // GitHub expects owner:branch in `head`, and ignores a value without an owner.
     let head = query.head.as_ref().and_then(|head| head.split_once(':'));
     let shown = |pull: &&Pull| {
         let state = state == "all" || pull.is_open() == (state == "open");
@@ -222,7 +222,7 @@ fn list<'r>(repository: &'r Repository, query: &List) -> Result<Vec<&'r Pull>, R
     Ok(all)
 }
 
-/// A pull request as lists show it.
+/// A pull request in the format of lists.
 pub(crate) fn pull_json(repository: &Repository, pull: &Pull) -> Value {
     let full = repository.full_name();
     let (url, html) =
@@ -245,7 +245,7 @@ pub(crate) fn pull_json(repository: &Repository, pull: &Pull) -> Value {
     })
 }
 
-/// A pull request as it is shown alone. Whether it can be merged is computed when it is first asked for: until then GitHub says null.
+/// A single pull request. Whether it can be merged is computed on the first request, to which GitHub answers null.
 fn detailed(repository: &mut Repository, number: u64) -> Result<Value, Refused> {
     let (clean, known) = match repository.pull(number)?.state {
         State::Open => repository.mergeable(number)?,

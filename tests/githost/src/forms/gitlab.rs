@@ -1,4 +1,4 @@
-//! GitLab's REST form: the table of its paths, branches and files, and its errors.
+//! The REST form of GitLab: the table of paths, branches and files, and errors.
 
 use super::{Answered, Call, Nothing, gitlab_files, gitlab_pulls};
 use crate::http::{Answer, Page, Request};
@@ -44,7 +44,7 @@ pub(crate) fn answer(call: &mut Call) -> Answered {
     }
 }
 
-/// A project is named by its number or by its path, in which the slash is encoded.
+/// The project, by its number, or by its path with an encoded slash.
 fn project(call: &Call, id: &str) -> Result<(String, String), Refused> {
     if let Ok(number) = id.parse() {
         let found = call.store.numbered(number).map(|repository| (repository.owner.clone(), repository.name.clone()));
@@ -72,7 +72,7 @@ fn project_json(repository: &Repository, origin: &str) -> Value {
     })
 }
 
-/// Lists of GitLab: 20 on a page, 100 at most, and everything about the pages in headers.
+/// GitLab's lists: 20 entries on a page, at most 100, with everything about the pages in headers.
 pub(crate) fn listed<T>(
     request: &Request,
     (page, size): (Option<u64>, Option<u64>),
@@ -94,7 +94,7 @@ pub(crate) fn listed<T>(
     })
 }
 
-/// A refusal in GitLab's words. Errors of its own say `message`, those of its API framework say `error`.
+/// A refusal in GitLab's format. GitLab's own errors have `message`, those of its API framework `error`.
 pub(crate) fn refuse(request: &Request, refused: &Refused) -> Answer {
     use Refused::*;
     let message = |status: u16, message: &str| Answer::json(status, json!({"message": message}));

@@ -66,7 +66,7 @@ struct NewCommit {
     start_branch: Option<String>,
     start_sha: Option<String>,
     actions: Vec<Action>,
-    /// The commit is the token's user's, whatever these say.
+    /// The commit belongs to the user of the token, whatever these fields contain.
     #[serde(rename = "author_name")]
     _author_name: Option<String>,
     #[serde(rename = "author_email")]
@@ -113,7 +113,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             listed(request, (query.page, query.per_page), all, |(name, sha)| branch_json(repository, &web, &name, &sha))
         }
         ("POST", ["branches"]) => {
-            // GitLab takes its parameters from the query, too.
+            // GitLab also accepts the parameters in the query.
             let new: NewBranch = if request.body.is_empty() { request.query()? } else { request.json()? };
             let sha = repository.commit_of(Some(&new.r#ref))?;
             repository.create_branch(&new.branch, &sha)?;
@@ -273,7 +273,7 @@ fn file(repository: &Repository, path: &str, at: &str, rest: &[&str]) -> Answere
 fn commit(repository: &mut Repository, new: NewCommit, user: &str) -> Result<String, Refused> {
     let tip = repository.git.branch(&new.branch)?;
     let start = new.start_sha.or(new.start_branch);
-    // A start says that the branch is a new one.
+    // A start means that the branch is a new one.
     let parent = match (&tip, &start) {
         (Some(_), Some(_)) if !new.force => return Err(Refused::BranchExists(new.branch)),
         (Some(tip), None) => Some(tip.clone()),
@@ -310,7 +310,7 @@ fn commit(repository: &mut Repository, new: NewCommit, user: &str) -> Result<Str
     let Some(tip) = tip.filter(|_| start.is_some()) else {
         return repository.put_files(&new.branch, start.as_deref(), &new.commit_message, &files, user);
     };
-    // Forced: the branch goes over to the new commit at once.
+    // Forced: the branch moves to the new commit at once.
     let draft = format!("{}-forced", new.branch);
     let sha = repository.put_files(&draft, start.as_deref(), &new.commit_message, &files, user)?;
     repository.git.update(&format!("refs/heads/{draft}"), None, Some(&sha))?;

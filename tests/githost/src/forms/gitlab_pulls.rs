@@ -19,7 +19,7 @@ struct List {
     author_username: Option<String>,
     order_by: Option<String>,
     sort: Option<String>,
-    /// Lists of one project have everybody's merge requests.
+    /// The lists of a project contain the merge requests of all users.
     #[serde(rename = "scope")]
     _scope: Option<String>,
     page: Option<u64>,
@@ -70,7 +70,7 @@ struct MergeOptions {
     squash_commit_message: Option<String>,
     #[serde(default)]
     should_remove_source_branch: bool,
-    /// Without pipelines, "when the pipeline succeeds" is now.
+    /// Without pipelines, "when the pipeline succeeds" means now.
     #[serde(rename = "auto_merge")]
     _auto_merge: Option<bool>,
     #[serde(rename = "merge_when_pipeline_succeeds")]
@@ -209,7 +209,7 @@ fn list(repository: &Repository, query: &List) -> Result<Vec<u64>, Refused> {
     Ok(all.into_iter().map(|pull| pull.number).collect())
 }
 
-/// A merge request. Whether it can be merged is computed when it is first asked for: until then GitLab is "checking".
+/// A merge request. Whether it can be merged is computed on the first request, to which GitLab answers "checking".
 pub(crate) fn pull_json(repository: &mut Repository, number: u64, origin: &str) -> Result<Value, Refused> {
     let open = repository.pull(number)?.is_open();
     let (clean, known) = if open { repository.mergeable(number)? } else { (true, true) };

@@ -1,4 +1,4 @@
-//! The REST forms of the hosts, over one store.
+//! The REST forms of the four hosts, over one store.
 
 pub(crate) mod bitbucket;
 pub(crate) mod bitbucket_files;
@@ -22,7 +22,7 @@ use crate::refused::Refused;
 use crate::store::Store;
 use serde::Deserialize;
 
-/// What a form answers with.
+/// The answer of a form, or its refusal.
 pub(crate) type Answered = Result<Answer, Refused>;
 
 /// A request without parameters.
@@ -30,37 +30,37 @@ pub(crate) type Answered = Result<Answer, Refused>;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nothing {}
 
-/// Which commit or branch is meant.
+/// The commit or branch of a request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct At {
     pub r#ref: Option<String>,
 }
 
-/// One request to one form.
+/// A request to a form.
 pub(crate) struct Call<'a> {
     pub store: &'a mut Store,
     pub request: &'a Request,
-    /// The segments after the form's base, decoded.
+    /// The decoded segments after the form's base.
     pub path: Vec<String>,
-    /// Whose request it is; `None`: nobody's.
+    /// The token of the request. `None`: it has none.
     pub token: Option<Token>,
 }
 
 impl Call<'_> {
-    /// The repository, if the token may do this with it; and whose the token is.
+    /// The repository, if the token has the scope for it, and the token's user.
     pub fn repository(&mut self, owner: &str, name: &str, scope: Scope) -> Result<(&mut Repository, String), Refused> {
         self.store.seen(self.token.as_ref(), owner, name, scope)
     }
 
-    /// Whose the token is, if it may say so.
+    /// The token's user, if the token has the scope.
     pub fn user(&self, scope: Scope) -> Result<&Token, Refused> {
         let token = self.token.as_ref().ok_or(Refused::Anonymous)?;
         if token.scopes.contains(&scope) { Ok(token) } else { Err(Refused::Scope(scope)) }
     }
 }
 
-/// Answers a request to a form: finds whose it is, does it, and says it in the host's words.
+/// Answers a request to a form: finds the user, handles the request, and renders the result in the form's format.
 pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec<String>) -> (Answer, Option<Refused>) {
     let secret = match form {
         Form::GitHub | Form::Gitea => request.secret(&["token", "bearer"]),
@@ -108,7 +108,7 @@ pub(crate) fn answer(form: Form, store: &mut Store, request: &Request, path: Vec
     (answer, refused)
 }
 
-/// The page a person sees of a pull request.
+/// The address of a pull request's page for people.
 pub(crate) fn page_of(form: Form, origin: &str, repository: &Repository, pull: &Pull) -> String {
     let (owner, name, number) = (&repository.owner, &repository.name, pull.number);
     match form {

@@ -1,5 +1,5 @@
-//! The branches whose references are files of their own. They are read again only when one of their folders has changed: a host with a
-//! thousand open pull requests looks at a thousand branches for each request.
+//! Branches whose references are separate files. They are read again only after one of their folders has changed: a host with a
+//! thousand open pull requests looks up a thousand branches for each request.
 
 use super::{Git, is_reference};
 use std::collections::HashMap;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// A folder that changed this recently may change again without a new time: file systems count it in ticks of some milliseconds.
+/// A folder that changed within this time may change again without a new time: file systems count in ticks of some milliseconds.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What one reading has found.
+/// The result of one reading.
 #[derive(Debug, Clone)]
 pub(super) struct Branches {
     at: SystemTime,
@@ -25,7 +25,7 @@ impl Branches {
         let mut tips = HashMap::new();
         let mut open = vec![(heads, String::new())];
         while let Some((folder, prefix)) = open.pop() {
-            // The time first: what changes from here on changes it, too.
+            // The time is read first, because later changes also change it.
             all.folders.extend(changed_at(&folder).map(|at| (folder.clone(), at)));
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
@@ -40,7 +40,7 @@ impl Branches {
         all
     }
 
-    /// Whether they are what another reading would find.
+    /// Whether another reading would find the same.
     fn hold(&self) -> bool {
         let same = |(folder, at): &(PathBuf, SystemTime)| *at + TICK < self.at && changed_at(folder) == Some(*at);
         !self.folders.is_empty() && self.folders.iter().all(same)
@@ -52,7 +52,7 @@ fn changed_at(folder: &Path) -> Option<SystemTime> {
 }
 
 impl Git {
-    /// The commits of all branches by their names; `None` if some are packed, and each must be asked for.
+    /// The commits of all branches by name. `None`: some references are packed, so each must be asked for.
     pub fn tips(&self) -> Option<Arc<HashMap<String, String>>> {
         if self.directory.join("packed-refs").exists() {
             return None;
@@ -79,7 +79,7 @@ mod tests {
         for at in 0..200 {
             let file = git.path().join(["refs/heads/main", "refs/heads/deliver/prod"][at / 2 % 2]);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
-            // As git does it: a new file takes the place of the old one.
+            // Like git: a new file replaces the old one.
             fs::write(file.with_extension("lock"), commits[at % 2]).unwrap();
             fs::rename(file.with_extension("lock"), &file).unwrap();
             let name = file.strip_prefix(git.path().join("refs/heads")).unwrap().to_str().unwrap();

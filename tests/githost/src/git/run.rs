@@ -1,4 +1,4 @@
-//! Runs `git`, and remembers what it said of objects.
+//! Runs `git`, and caches its output about objects.
 
 use super::{Git, GitError, failed, is_sha};
 use std::io::Write as _;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{OnceLock, PoisonError};
 
-/// So many bytes fit into every pipe, whoever reads it and when.
+/// How many bytes fit into every pipe, whether or not they are read.
 const SMALL: usize = 4096;
 
 impl Git {
-    /// What a command reads. One that names objects only, by their ids, says the same for ever and is run once. `None`: it failed; an
-    /// object may come.
+    /// The output of a command that reads. A command that names only objects by their ids is run once, because its output never
+    /// changes. `None`: it failed, and is not cached, because the object may be created later.
     pub(super) fn found(&self, arguments: &[&str]) -> Result<Option<Vec<u8>>, GitError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&arguments.join("\n")).cloned();
         if known.is_some() {
@@ -27,26 +27,26 @@ impl Git {
         Ok(Some(found.stdout))
     }
 
-    /// Remembers what a command says.
+    /// Caches the output of a command.
     pub(super) fn know(&self, arguments: &[&str], says: &[u8]) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(arguments.join("\n"), says.to_vec());
     }
 
-    /// What a command reads, as text.
+    /// The output of a command that reads, as text.
     pub(super) fn lines(&self, arguments: &[&str]) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.read(arguments)?).into_owned())
     }
 
-    /// The same of something that must be there.
+    /// The output of a command that must succeed.
     pub(super) fn read(&self, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         match self.found(arguments)? {
             Some(found) => Ok(found),
-            // Once more, for its message.
+            // Run again for its error message.
             None => self.output(arguments, None, &[]),
         }
     }
 
-    /// Runs a git command in the repository with more environment; its output as it is.
+    /// Runs a git command in the repository with additional environment, and returns its raw output.
     pub(crate) fn output(&self, arguments: &[&str], input: Option<&[u8]>, more: &[(&str, String)]) -> Result<Vec<u8>, GitError> {
         let output = self.run(arguments, input, more)?;
         if output.status.success() {
@@ -79,7 +79,7 @@ impl Git {
             let fed = feed();
             (child.wait_with_output().map_err(failed)?, fed)
         } else {
-            // On a thread: a large input and a large output must not wait for each other.
+            // On a thread, because a large input and a large output must not wait for each other.
             std::thread::scope(|scope| {
                 let fed = scope.spawn(feed);
                 let output = child.wait_with_output().map_err(failed)?;
@@ -93,7 +93,7 @@ impl Git {
     }
 }
 
-/// Where `git` is. A program that is named by its path is started without copying this process, which costs more than most of its
+/// The path of `git`. A program that is named by its path is started without copying this process, which costs more than most git
 /// commands.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -104,7 +104,7 @@ fn program() -> &'static Path {
     })
 }
 
-/// Whether every revision that a command names is an object's id. What follows `--` is a path.
+/// Whether every revision in a command is the id of an object. A path follows `--`.
 fn names_only_objects(arguments: &[&str]) -> bool {
     let after = arguments.iter().skip_while(|word| word.starts_with('-')).skip(1).take_while(|word| **word != "--");
     let object = |word: &str| {

@@ -1,4 +1,5 @@
-//! GitHub's form, through a client that others wrote: what octocrab sends is accepted, and what the host answers fits octocrab's types.
+//! GitHub's form, through a client that others wrote: what octocrab sends is accepted, and what the host answers fits octocrab's
+//! types.
 
 use keelway_githost::{Form, Host, Method, Options};
 use octocrab::models::IssueState;

@@ -1,4 +1,4 @@
-//! Random shipyards and random reactions, on the engine in the in-memory world and on the model: both must send the same.
+//! Random shipyards with random answers, on the engine in the in-memory world and on the model: both must send the same events.
 
 mod shipyards;
 mod stats;
@@ -6,7 +6,7 @@ mod story;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Mistakes that the model can be told to make.
+/// The mistakes that can be planted in the model.
 const WRONG: [&str; 6] = [
     "a warning fires without selector",
     "follow-ups queue like triggers",
@@ -45,11 +45,11 @@ fn the_engine_does_what_the_model_says() {
         stats
     });
     println!("{} random shipyards: {stats:?}", seeds.end - seeds.start);
-    // A few stories need not have everything in them.
+    // A few stories need not contain everything.
     assert!(seeds.end - seeds.start < 1_000 || stats.is_varied(), "the stories are too plain: {stats:?}");
 }
 
-/// Takes parts out of the shipyard as long as the seed's story still differs; the difference, for a person.
+/// Removes parts of the shipyard as long as the seed's story still differs, and returns the difference for a person.
 fn smallest(seed: u64, mut shipyard: serde_json::Value) -> String {
     let mut failed = story::tell(seed, &shipyard, "").err().unwrap_or_default();
     while let Some((smaller, error)) = shipyards::smaller(&shipyard)
@@ -71,6 +71,6 @@ fn a_mistake_in_the_model_is_noticed() {
     }
 }
 
-/// As in the tests of the conformance: the stories make and drop small things all the time.
+/// As in the conformance tests: the stories allocate and free small objects all the time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-//! Random shipyards, and smaller ones.
+//! Random shipyards, and smaller variants of a shipyard.
 
 use keelway_world::rng::Rng;
 use serde_json::{Map, Value, json};
@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 const STAGES: [&str; 3] = ["dev", "hardening", "production"];
 const SEQUENCES: [&str; 5] = ["delivery", "rollback", "check", "evaluation", "test"];
-/// Tasks; some have the name of a sequence.
+/// The names of tasks. Some are also names of sequences.
 pub const TASKS: [&str; 6] = ["deployment", "test", "evaluation", "release", "approval", "rollback"];
-/// What may happen besides.
+/// The domain events.
 pub const HAPPENINGS: [&str; 2] = ["problem.open", "com.acme.built"];
 const RESULTS: [&str; 4] = ["pass", "warning", "fail", "failed"];
 
@@ -29,7 +29,7 @@ pub fn random(seed: u64) -> Value {
 fn stage(rng: &mut Rng, name: &str, stages: &[&str]) -> Value {
     let from = rng.below(SEQUENCES.len());
     let names = (0..rng.below(5)).map(|n| SEQUENCES[(from + n) % SEQUENCES.len()]);
-    // Two sequences of a stage on one of these would have no order.
+    // The order of two sequences of a stage on the same domain event would not be defined.
     let mut happenings = HAPPENINGS.to_vec();
     let sequences: Vec<Value> = names.map(|name| sequence(rng, name, stages, &mut happenings)).collect();
     json!({"name": name, "sequences": sequences})
@@ -78,12 +78,12 @@ fn task(rng: &mut Rng) -> Value {
     task
 }
 
-/// A random object of few names, so that they meet.
+/// A random object with few names, so that names occur in several objects.
 pub fn object(rng: &mut Rng, depth: usize) -> Value {
     (0..rng.below(4)).map(|_| (rng.pick(&["a", "b", "c", "result"]).to_string(), value(rng, depth))).collect()
 }
 
-/// Any value.
+/// A random value.
 pub fn value(rng: &mut Rng, depth: usize) -> Value {
     match rng.below(if depth > 0 { 7 } else { 5 }) {
         0 => Value::Null,
@@ -95,7 +95,7 @@ pub fn value(rng: &mut Rng, depth: usize) -> Value {
     }
 }
 
-/// The shipyards that lack one part of this one: a member that need not be there, or an entry of a list.
+/// The shipyards that lack one part of this one: an optional member, or an entry of a list.
 pub fn smaller(shipyard: &Value) -> Vec<Value> {
     let mut all = vec![];
     take_out(shipyard, &mut |one| all.push(one));
@@ -137,7 +137,7 @@ fn take_out(from: &Value, found: &mut dyn FnMut(Value)) {
     }
 }
 
-/// A shipyard's text.
+/// The text of a shipyard.
 pub fn yaml(value: &Value) -> String {
     let mut text = String::new();
     write(value, 0, &mut text);

@@ -1,23 +1,23 @@
-//! How often what happens.
+//! Counts what happens in stories.
 
 use std::collections::BTreeMap;
 
-/// What happened in stories.
+/// The counts.
 #[derive(Debug, Default)]
 pub struct Stats {
     counts: BTreeMap<&'static str, usize>,
 }
 
 impl Stats {
-    /// It happened once more.
+    /// Counts one more.
     pub fn count(&mut self, what: &'static str) {
         *self.counts.entry(what).or_default() += 1;
     }
-    /// Of both.
+    /// Adds the counts of both.
     pub fn add(&mut self, other: &Self) {
         other.counts.iter().for_each(|(what, n)| *self.counts.entry(what).or_default() += n);
     }
-    /// Everything that matters happened often.
+    /// Whether everything that matters has happened often.
     pub fn is_varied(&self) -> bool {
         ["approvals", "deadlines", "follow-ups", "not started", "several executors", "warnings"]
             .iter()

@@ -1,4 +1,4 @@
-//! One story, told to the engine and to the model.
+//! One story on the engine and on the model.
 
 use crate::shipyards::{self, HAPPENINGS, TASKS, value, yaml};
 use crate::stats::Stats;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 const PREFIX: &str = "sh.keptn.event.";
-/// A context may have so many executions: shipyards may go round in circles.
+/// The most executions of a context: shipyards may contain loops.
 const LIMIT: usize = 12;
 
-/// A task that was triggered: its event, and what executors will do about it.
+/// A triggered task: its event, and what executors will do about it.
 struct Asked {
     event: Value,
     answers: Vec<Value>,
@@ -44,7 +44,7 @@ struct Told {
 /// # Errors
 /// The first difference, and what led to it.
 pub fn tell(seed: u64, shipyard: &Value, wrong: &'static str) -> Result<Stats, String> {
-    // Only the second time somebody reads what happened.
+    // Only the second telling records what happened, for people.
     told(seed, shipyard, wrong, false).or_else(|_| told(seed, shipyard, wrong, true))
 }
 
@@ -96,7 +96,7 @@ impl Told {
         self.compare()
     }
 
-    /// Whatever waits runs into its deadline.
+    /// Everything that waits runs into its deadline.
     fn come_to_an_end(&mut self) -> Result<(), String> {
         for _ in 0..200 {
             let Some((at, _)) = self.model.deadlines().pop_first().filter(|_| !self.unclear) else { return Ok(()) };
@@ -107,7 +107,7 @@ impl Told {
     }
 
     fn put_in(&mut self, ty: &str, source: &str, id: &str, context: &str, answers: Option<&str>, data: Value) -> Value {
-        // Executors' clocks differ.
+        // The clocks of executors differ.
         let time = Timestamp(self.now().0 - 30_000 + 1_000 * self.rng.below(60) as i64);
         let mut event = json!({
             "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": "0.2.4", "type": format!("{PREFIX}{ty}"),
@@ -195,7 +195,7 @@ impl Told {
         }
     }
 
-    /// Somebody answers one of the tasks that were triggered last.
+    /// An executor answers one of the last triggered tasks.
     fn react(&mut self) {
         let last = self.asked.len();
         if last == 0 {
@@ -253,7 +253,7 @@ impl Told {
         data
     }
 
-    /// What the executors of a task will do: one to three of them, with `.started` or without.
+    /// What the executors of a task will do: one to three of them, with or without `.started`.
     fn plan(&mut self, trigger: &Value) -> Vec<Value> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let task = text(&trigger["type"]).trim_start_matches(PREFIX).trim_end_matches(".triggered").to_owned();

@@ -48,7 +48,8 @@ fn fits(wanted: &Wanted, event: &Value) -> bool {
         && wanted.result.as_ref().is_none_or(|(r, s)| result("result", r) && result("status", s))
 }
 
-/// Pairs what came with what was expected: one to one in order, or, where there is no one order, in order inside each context and lane.
+/// Pairs what came with what was expected: one to one in order, or, where there is no one order, in order inside each context and
+/// lane.
 pub(super) fn pair<'w, 'e, D: Dialect>(
     story: &Telling<'_, D>,
     wanted: &'w [Wanted],

@@ -1,5 +1,5 @@
-//! What every [`Store`] must do: the in-memory twin and the one on DynamoDB pass the same properties, so what the simulation proves on
-//! the twin holds for the table.
+//! What every [`Store`] must do: the in-memory twin and the one on DynamoDB pass the same properties, so what the simulation proves
+//! on the twin holds for the table.
 //!
 //! Each property works in partitions that begin with the given prefix, so many may run in one table at the same time.
 

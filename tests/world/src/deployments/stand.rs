@@ -29,7 +29,8 @@ pub trait DeploymentsStand: Stand {
     fn apply(&mut self, namespace: &str, name: &str, definition: &Definition, asks: Option<u64>) -> Answer;
     /// Deletes a config.
     fn delete(&mut self, namespace: &str, name: &str) -> Answer;
-    /// Tells what happened to an image of the repository: the registry on the bus, or somebody at the API about a source of this namespace.
+    /// Tells what happened to an image of the repository: the registry on the bus, or somebody at the API about a source of this
+    /// namespace.
     fn image(&mut self, namespace: &str, what: &Happened, at: Entrance) -> Answer;
     /// Asks the registry, which has these tags.
     fn registry(&mut self, tags: &[Tagged]) -> Answer;

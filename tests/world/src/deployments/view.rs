@@ -56,9 +56,10 @@ fn deployment(d: &Deployment) -> Value {
     })
 }
 
-/// `latest`, `active`, `oldest`, `paused`, `suspended`, `deleted` and `condition` (its reason, empty: nothing is left to do) of the config; of its
-/// last deployment `version`, `status`, `attempt`, `reason`, `message`, `causes`, `images`, `by`, `cancel`, `rollbackTo`, `targets`, `part`; `pending`, the version
-/// that waits; `deployed`, what the snapshot of the last one says; `history`: `<version>[/<attempt>] <status> [<reason>]` of each attempt that has ended.
+/// `latest`, `active`, `oldest`, `paused`, `suspended`, `deleted` and `condition` (its reason, empty: nothing is left to do) of the
+/// config; of its last deployment `version`, `status`, `attempt`, `reason`, `message`, `causes`, `images`, `by`, `cancel`,
+/// `rollbackTo`, `targets`, `part`; `pending`, the version that waits; `deployed`, what the snapshot of the last one says;
+/// `history`: `<version>[/<attempt>] <status> [<reason>]` of each attempt that has ended.
 pub fn view(x: &Config, history: &[Past], last: Option<&Snapshot>) -> Value {
     let line = |past: &Past| {
         let d = &past.deployment;

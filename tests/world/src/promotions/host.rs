@@ -1,5 +1,5 @@
-//! The git host, the receiver of notifications and the sequences, as cases see them: what goes wrong there, what people do there, and what
-//! Keelway did.
+//! The git host, the receiver of notifications and the sequences, as cases see them: what goes wrong there, what people do there,
+//! and what Keelway did.
 
 use keelway_domain::time::Span;
 use serde::{Deserialize, Serialize};

@@ -27,7 +27,8 @@ pub trait PromotionsStand: Stand {
     fn backup(&mut self, namespace: &str, name: &str) -> bool;
     /// Puts the copy back, and has the pipeline evaluated.
     fn restore(&mut self, namespace: &str, name: &str);
-    /// The sequence that carries out the promotion of a pipeline into an environment ends. Unless it is heard, nothing says so to the engine.
+    /// The sequence that carries out the promotion of a pipeline into an environment ends. Unless it is heard, nothing says so to
+    /// the engine.
     ///
     /// # Errors
     /// There is none, or this stand has no sequences.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 /// `revision`, `run`, `reason`, `message`, `suspended`, `abandoned`, `deleted`, `environments` by name (see below), and `history`:
 /// `<environment> <revision> <phase> <reason>` of each closed promotion, oldest first.
 ///
-/// An environment has `hold` and `closing` (how many pull requests), and of its promotion `phase`, `reason`, `message`, `revision`, `run`,
-/// `attempt`, `again`, `approvals` (by whom), `completed`, `pullRequest` (its number), `url` and `mergeable`.
+/// An environment has `hold` and `closing` (how many pull requests), and of its promotion `phase`, `reason`, `message`, `revision`,
+/// `run`, `attempt`, `again`, `approvals` (by whom), `completed`, `pullRequest` (its number), `url` and `mergeable`.
 pub fn view(x: &Pipeline, history: &[Past]) -> Value {
     let line = |past: &Past| {
         let promotion = &past.promotion;

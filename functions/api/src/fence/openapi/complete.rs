@@ -1,5 +1,5 @@
-//! What follows from the path and from what routes need, and so is not written at each handler: parameters in the path, scopes and other ways to
-//! be let in, refusals that every operation of a form has.
+//! What follows from the path and from what routes need, and so is not written at each handler: parameters in the path, scopes and
+//! other ways to be let in, refusals that every operation of a form has.
 
 use super::words;
 use crate::fence::allowed::{self, Listed, Needs};
@@ -155,8 +155,8 @@ fn schemes() -> Value {
     })
 }
 
-/// Says which members of an object in answers are always there. Clients read them leniently, and so the attributes of the fields do not say it: the default
-/// that stands at the type has them.
+/// Says which members of an object in answers are always there. Clients read them leniently, and so the attributes of the fields do
+/// not say it: the default that stands at the type has them.
 fn require(schema: &mut Value) {
     if !schema["default"].is_object() {
         return;
@@ -175,8 +175,8 @@ fn require(schema: &mut Value) {
     own["required"] = json!(known);
 }
 
-/// Without defaults that say nothing, and with `anyOf`, which is true also where forms overlap, and where `null` comes first; a single form stands for
-/// itself.
+/// Without defaults that say nothing, and with `anyOf`, which is true also where forms overlap, and where `null` comes first; a
+/// single form stands for itself.
 fn plain(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,5 @@
-//! Two projects beside each other while consents come and go: whatever the one says, wherever it says it, and however late or often that is delivered, nothing is
-//! done in the other one without its consent at that moment.
+//! Two projects beside each other while consents come and go: whatever the one says, wherever it says it, and however late or often
+//! that is delivered, nothing is done in the other one without its consent at that moment.
 //!
 //! With a planted fault, the engine reads other consents than those that were given; then the same check has to find an act.
 

@@ -4,10 +4,11 @@
 pub enum Names {
     /// Nothing: why it reaches no other project and nothing of the installation's.
     Nothing(&'static str),
-    /// A project, what is in one, or what belongs to the installation. In each document `~` stands for the name: the own project may apply the
-    /// document with its own name there, and gets 403 with another one's.
+    /// A project, what is in one, or what belongs to the installation. In each document `~` stands for the name: the own project
+    /// may apply the document with its own name there, and gets 403 with another one's.
     Outside(&'static [&'static str]),
-    /// Something that is looked for in the manifest's own project: with another project's name there it is applied, and reaches nothing there.
+    /// Something that is looked for in the manifest's own project: with another project's name there it is applied, and reaches
+    /// nothing there.
     Within(&'static [&'static str]),
 }
 use Names::{Nothing, Outside, Within};

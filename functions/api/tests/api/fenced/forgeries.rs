@@ -1,6 +1,6 @@
-//! Signatures that nobody has made who holds the key: pushes of images, webhooks of git hosts, and approvals signed by another project.
-//! `forged.rs` sends 100,000 forged approvals through the whole API. Of the pushes and webhooks here, that many are checked by the function that the API
-//! calls, and some thousands go through the API.
+//! Signatures that nobody has made who holds the key: pushes of images, webhooks of git hosts, and approvals signed by another
+//! project. `forged.rs` sends 100,000 forged approvals through the whole API. Of the pushes and webhooks here, that many are
+//! checked by the function that the API calls, and some thousands go through the API.
 
 use super::furnished::{Furnished, OTHER, OWN, furnish};
 use crate::stand::Answer;

@@ -1,4 +1,5 @@
-//! Two projects in one installation, each with something of everything, and every name and text of each begins with the project's own.
+//! Two projects in one installation, each with something of everything, and every name and text of each begins with the project's
+//! own.
 
 use crate::deployments::{digest, say, settle};
 use crate::stand::Stand;

@@ -1,5 +1,5 @@
-//! The same border for manifests: each field that may hold a name, and what it names. The fields are those of the JSON Schemas, so a new one is missing in the table
-//! of `fields.rs` until somebody says what it names.
+//! The same border for manifests: each field that may hold a name, and what it names. The fields are those of the JSON Schemas, so
+//! a new one is missing in the table of `fields.rs` until somebody says what it names.
 
 use super::fields::{
     FIELDS, HEAD,

@@ -1,7 +1,8 @@
 //! What comes over the queues and the bus and names the other project: each kind of message, and each type of event.
 //!
-//! Only Keelway's own functions may send to its queues. So what is tried here is what is left of the border behind that: messages with facts that are not the other
-//! project's, as a mistaken or a replayed one has them. Those that are believed say who asks before.
+//! Only Keelway's own functions may send to its queues. So what is tried here is what is left of the border behind that: messages
+//! with facts that are not the other project's, as a mistaken or a replayed one has them. Those that are believed say who asks
+//! before.
 
 use super::furnished::{Furnished, OTHER, OWN, furnish};
 use super::{Border, key};

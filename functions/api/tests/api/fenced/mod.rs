@@ -1,7 +1,9 @@
-//! The border between two projects, at every operation of the OpenAPI document: a token of the one learns nothing of the other and does nothing there.
+//! The border between two projects, at every operation of the OpenAPI document: a token of the one learns nothing of the other and
+//! does nothing there.
 //!
-//! Each request of project [`OWN`] is sent with some or all of its names replaced by those of project [`OTHER`], which has something of everything,
-//! and again with the names of a project that does not exist. Both answers must be the same, byte for byte but for the name.
+//! Each request of project [`OWN`] is sent with some or all of its names replaced by those of project [`OTHER`], which has
+//! something of everything, and again with the names of a project that does not exist. Both answers must be the same, byte for byte
+//! but for the name.
 
 mod consents;
 mod fields;
@@ -66,8 +68,8 @@ const NOT_FOR_ONE: [&str; 22] = [
     "POST /v1/tokens/{token}/rotate",
     "POST /v1/webhooks/{githost}",
 ];
-/// Operations that there are for nobody, or that what is furnished does not allow now: a second project of a name, a deletion of what is open, a version while one is on
-/// its way, and a strategy that nobody began.
+/// Operations that there are for nobody, or that what is furnished does not allow now: a second project of a name, a deletion of
+/// what is open, a version while one is on its way, and a strategy that nobody began.
 const NOT_NOW: [&str; 9] = [
     "DELETE /v1/project/{project}",
     "DELETE /v1/secret",
@@ -209,7 +211,8 @@ async fn judge(f: &Furnished, border: &Border, stand: &mut Stand, pair: &Pair, h
     }
     let (nobody, other) = (as_other(&answers[0], f), answers.last().cloned().unwrap_or_default());
     let refused = |text: &str| text.starts_with('4');
-    // What was done has ids of its own, and then the statuses tell. Nobody makes up an id, so an answer may tell whether there is one.
+    // What was done has ids of its own, and then the statuses tell. Nobody makes up an id, so an answer may tell whether there is
+    // one.
     let done = !reads && status < 400 && nobody.lines().next() == other.lines().next();
     let known = border.ids.iter().any(|id| pair.other.names(id)) && (reads || refused(&nobody) && refused(&other));
     if done || known || other == nobody || answers.len() == 1 {

@@ -1,5 +1,5 @@
-//! The requests to each operation of the OpenAPI document, as the own project would send them, and what becomes of them when some of their
-//! names are another project's.
+//! The requests to each operation of the OpenAPI document, as the own project would send them, and what becomes of them when some
+//! of their names are another project's.
 //!
 //! A new parameter and a new body have no entry here, and then the test fails and says which one is missing.
 
@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// A request: method, URI, content type and body. In a template, `alfa!name` is an id of the own project, and what stands between `⟦` and `⟧`
-/// is sent as Base64.
+/// A request: method, URI, content type and body. In a template, `alfa!name` is an id of the own project, and what stands between
+/// `⟦` and `⟧` is sent as Base64.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sent {
     pub method: String,

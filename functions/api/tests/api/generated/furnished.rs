@@ -164,7 +164,8 @@ pub async fn furnish() -> Furnished {
     }
 }
 
-/// `cart` has version 1, and version 2 on its way; `idle` has two versions that are complete, `fresh` one that nobody has claimed, `lost` none.
+/// `cart` has version 1, and version 2 on its way; `idle` has two versions that are complete, `fresh` one that nobody has claimed,
+/// `lost` none.
 async fn deployments(stand: &mut Stand) -> Vec<String> {
     stand.manifests(&manifests()).await;
     push(stand, 1).await;

@@ -7,7 +7,8 @@ use crate::stand::{Answer, OTHER_TOKEN, TOKEN};
 use keelway_engine::item::Key;
 use serde_json::Value;
 
-/// What is written although a request is refused or only reads: what is remembered of requests and callers, and never what they are about.
+/// What is written although a request is refused or only reads: what is remembered of requests and callers, and never what they are
+/// about.
 const BESIDE: [&str; 4] = ["I#", "N#", "RC#", "TOKENS"];
 
 /// What is wrong with an answer; `None`: nothing.

@@ -29,8 +29,8 @@ fn moves() -> impl Generates<Value = Vec<Move>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
-    /// Whatever happens: a decision is a fixed point (see [`Stand::give`]), a promotion that is over is never attempted again in its
-    /// run unless a person asks, and at most one is open in an environment.
+    /// Whatever happens: a decision is a fixed point (see [`Stand::give`]), a promotion that is over is never attempted again in
+    /// its run unless a person asks, and at most one is open in an environment.
     #[test]
     fn every_input_has_a_decision(manual: bool, finish: bool, moves in moves()) {
         let names = ["dev", "staging", "prod"];

@@ -36,8 +36,8 @@ pub enum ApprovalDecision {
     Accept,
 }
 
-/// The answer to an approval or a command: 201 with `Location` when a pull request is open by then, 200 when the state shows it, 202 when
-/// it does not yet.
+/// The answer to an approval or a command: 201 with `Location` when a pull request is open by then, 200 when the state shows it,
+/// 202 when it does not yet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]

@@ -39,8 +39,8 @@ pub struct DeploymentConfigManifest {
     pub name: String,
     /// What it is to do. Absent in a request for a rollback that changes nothing else.
     pub definition: Option<Definition>,
-    /// `latestVersion` or `status.latestVersion`: what whoever wrote the manifest believes. It means something only where a generated
-    /// config is put back.
+    /// `latestVersion` or `status.latestVersion`: what whoever wrote the manifest believes. It means something only where a
+    /// generated config is put back.
     pub latest_version: Option<u64>,
     /// `details` or `status.details`, as written; null if absent.
     pub details: Value,

@@ -1,12 +1,12 @@
 //! `kind: DeploymentConfig` and `kind: ArtifactSource`.
 //!
 //! A DeploymentConfig is read in the form of `apps.openshift.io/v1` and `v1`, and in the form of the proposal that came before
-//! them: `id`, `template` (`strategy`, `controllerTemplate`) and `triggers`. Keelway's additions stand under `spec`, in the proposal's
-//! form at the top:
+//! them: `id`, `template` (`strategy`, `controllerTemplate`) and `triggers`. Keelway's additions stand under `spec`, in the
+//! proposal's form at the top:
 //!
 //! * `targets: [{name, kind, id, region, account}]`: where it is deployed; the id of a `lambda-alias` is `<function>:<alias>`.
-//! * `strategy.type: Canary` with `strategy.canaryParams: {steps: [{weight, bake}], timeoutSeconds, pre, post}`. Weights rise, from 1 to
-//!   100 percent; a step without `bake` holds until a person says to go on.
+//! * `strategy.type: Canary` with `strategy.canaryParams: {steps: [{weight, bake}], timeoutSeconds, pre, post}`. Weights rise, from
+//!   1 to 100 percent; a step without `bake` holds until a person says to go on.
 //! * `invoke: <Lambda function>` as the action of a hook.
 //! * `concurrency: supersede | queue`, `resume: explicit | onNewerImage`, `onDrift: tell | restore | adopt`, `autoRollback:
 //! {onFailure, alarms, bake}`.

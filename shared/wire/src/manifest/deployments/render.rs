@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 /// The DeploymentConfig that says what `definition` says: reading it gives the same definition.
 ///
-/// Its version is `apps.openshift.io/v1`. A config that keeps its whole history is a `v1`, as only there it is kept if nothing is said.
+/// Its version is `apps.openshift.io/v1`. A config that keeps its whole history is a `v1`, as only there it is kept if nothing is
+/// said.
 pub fn render(namespace: &str, name: &str, definition: &Definition) -> Value {
     let mut metadata = Map::from_iter([("name".into(), json!(name)), ("namespace".into(), json!(namespace))]);
     put(&mut metadata, "labels", texts(&definition.labels));

@@ -1,7 +1,7 @@
 //! A shipyard of version 0.1 in the form of 0.2.
 //!
-//! The rules follow the upgrade path of Keptn's enhancement proposal 06. Where they depart from it, the output has a comment. The user's
-//! reference is `docs/shipyard.md` under "From 0.1".
+//! The rules follow the upgrade path of Keptn's enhancement proposal 06. Where they depart from it, the output has a comment. The
+//! user's reference is `docs/shipyard.md` under "From 0.1".
 
 mod output;
 mod stage;
