@@ -16,6 +16,7 @@ mod findings;
 mod key;
 mod live;
 mod output;
+mod pages;
 mod pairs;
 mod pipeline;
 mod table;

@@ -2,7 +2,6 @@
 
 use super::environments;
 use super::find;
-use super::pages::all_events;
 use super::pipelines::{self, decide};
 use crate::address::Address;
 use crate::api::Api;
@@ -11,6 +10,7 @@ use crate::board;
 use crate::delivery::{self, Hint};
 use crate::error::CliError;
 use crate::output::say;
+use crate::pages;
 use crate::table::Table;
 use crate::terminal::look;
 use crate::words::{SHORT, age, short_ids, version};
@@ -67,11 +67,11 @@ pub async fn open_approvals(api: &Api, scope: &Scope) -> Result<Vec<Approval>, C
         ("project", scope.project.as_ref().map_or("", ProjectName::as_str)),
         ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
         ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
-        ("pageSize", "100"),
     ];
-    let (events, now) = all_events(api, &["event", "triggered", APPROVAL], &query, MOST).await?;
+    let list = pages::read::<Value>(api, &["event", "triggered", APPROVAL], &query, MOST).await?;
+    let now = Timestamp::parse(&list.extra.now);
     let approval = |event: Value| Approval { age: age(event["time"].as_str().unwrap_or_default(), now), event };
-    Ok(events.into_iter().map(approval).collect())
+    Ok(list.items.into_iter().map(approval).collect())
 }
 
 /// Approvals as a table.
@@ -203,7 +203,7 @@ async fn refuse_older(api: &Api, approval: &Approval, id: &str) -> Result<(), Cl
     };
     let page: SequencePage = api.get(&["sequence", project], &[("keptnContext", approval.context())]).await?;
     let waits = |x: &&ExecutionState| x.waits.as_ref().is_some_and(|waits| waits.id.as_deref() == Some(approval.id()));
-    let accepted = page.states.iter().flat_map(|state| &state.executions).find(waits).map(|x| x.delivery_accepted_at.as_str());
+    let accepted = page.items.iter().flat_map(|state| &state.executions).find(waits).map(|x| x.delivery_accepted_at.as_str());
     let Some(accepted) = accepted.and_then(Timestamp::parse) else { return Ok(()) };
     let (environments, now) = environments::read(api, project, Some(&stage), Some(&service)).await?;
     match environments.iter().find_map(|one| newer(one, accepted, now)) {

@@ -1,25 +1,16 @@
 //! What stored manifests name outside of their namespace and may not, and what helps. `doctor` tells it.
 
-use super::pages::{PAGES, is_last};
 use crate::api::Api;
 use crate::api_error::ApiError;
-use keelway_wire::http::{BorderGap, BorderPage};
+use crate::pages;
+use keelway_wire::http::BorderGap;
 
 /// Everything that is missing in the projects that this token administers.
 ///
 /// # Errors
 /// As the API answers.
 pub async fn gaps(api: &Api) -> Result<Vec<BorderGap>, ApiError> {
-    let (mut all, mut key) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let page: BorderPage = api.get(&["border"], &[("pageSize", "100"), ("nextPageKey", key.as_str())]).await?;
-        all.extend(page.gaps);
-        if is_last(&page.next_page_key) {
-            break;
-        }
-        key = page.next_page_key;
-    }
-    Ok(all)
+    pages::all(api, &["border"], &[]).await
 }
 
 /// One line: which manifest, which field, what is missing, who may grant it, and what to do then.

@@ -58,14 +58,14 @@ pub async fn doctor(api: Option<&str>, token: Option<&str>) -> Result<(), CliErr
         note(&format!("this is keelway {}, the API has another version", env!("CARGO_PKG_VERSION")))?;
     }
     if let Some(page) = allowed::<ProjectPage>("projects", api.get(&["project"], &[("pageSize", "100")]).await)? {
-        match page.projects.len() {
+        match page.items.len() {
             0 => ok("projects: none yet; apply one: keelway apply -f examples/hello")?,
             n => ok(&format!("projects: {n}"))?,
         }
     }
     if let Some(page) = allowed::<DeadLetterPage>("dead letters", api.get(&["dead-letters"], &[("pageSize", "100")]).await)? {
-        let waiting = page.dead_letters.iter().filter(|letter| letter.next_redrive.is_none()).count();
-        match (page.dead_letters.len(), waiting) {
+        let waiting = page.items.iter().filter(|letter| letter.next_redrive.is_none()).count();
+        match (page.items.len(), waiting) {
             (0, _) => ok("dead letters: none")?,
             (n, waiting) => note(&format!("dead letters: {n}, {waiting} wait for a person; see: keelway dead-letters list"))?,
         }

@@ -1,18 +1,18 @@
 //! `get environments`: which version runs where, since when, and what is on its way.
 
-use super::pages::{PAGES, is_last};
 use crate::api::Api;
 use crate::args::{Format, Scope};
 use crate::delivery;
 use crate::error::CliError;
 use crate::output::say_data;
+use crate::pages::{self, List};
 use crate::table::Table;
 use crate::table::print;
 use crate::terminal::Look;
 use crate::words::{age, version};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::{EnvironmentPage, EnvironmentState, ProjectPage};
+use keelway_wire::http::{EnvironmentState, ProjectPage};
 use serde_json::json;
 
 /// The environments of a scope with one project, and the server's clock.
@@ -25,19 +25,10 @@ pub async fn read(
     stage: Option<&StageName>,
     service: Option<&ServiceName>,
 ) -> Result<(Vec<EnvironmentState>, Option<Timestamp>), CliError> {
-    let (mut all, mut key, mut now) = (vec![], String::new(), None);
-    for _ in 0..PAGES {
-        let (stage, service) = (stage.map_or("", StageName::as_str), service.map_or("", ServiceName::as_str));
-        let query = [("stage", stage), ("service", service), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-        let page: EnvironmentPage = api.get(&["project", project, "environment"], &query).await?;
-        now = Timestamp::parse(&page.now);
-        all.extend(page.environments);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
-    Ok((all, now))
+    let (stage, service) = (stage.map_or("", StageName::as_str), service.map_or("", ServiceName::as_str));
+    let query = [("stage", stage), ("service", service)];
+    let list: List<EnvironmentState> = pages::read(api, &["project", project, "environment"], &query, usize::MAX).await?;
+    Ok((list.items, Timestamp::parse(&list.extra.now)))
 }
 
 /// Prints them.
@@ -63,7 +54,7 @@ pub async fn the_project(api: &Api, scope: &Scope) -> Result<ProjectName, CliErr
         return Ok(project.clone());
     }
     let page: ProjectPage = api.get(&["project"], &[("pageSize", "2")]).await?;
-    match page.projects.as_slice() {
+    match page.items.as_slice() {
         [one] => ProjectName::new(one.project_name.clone())
             .map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}; give --project"))),
         [] => Err(CliError::Failed("there is no project yet; apply one: keelway apply -f FILE".into())),

@@ -1,15 +1,15 @@
 //! `get executions`: executions one by one, however many a context has.
 
 use super::find;
-use super::pages::PAGES;
 use crate::api::Api;
 use crate::args::GetExecutions;
 use crate::error::CliError;
 use crate::output::say_data;
+use crate::pages::{self, List};
 use crate::table::print;
 use crate::timeline;
 use keelway_domain::names::{SequenceName, ServiceName, StageName};
-use keelway_wire::http::{ExecutionPage, ExecutionState, SequenceState};
+use keelway_wire::http::{ExecutionState, SequenceState};
 use serde_json::json;
 
 /// Prints the executions of a context, or of a project's newest contexts.
@@ -28,28 +28,16 @@ pub async fn executions(api: &Api, what: &GetExecutions) -> Result<(), CliError>
         None => scope.project.as_ref().map(ToString::to_string).unwrap_or_default(),
     };
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
-    let (mut executions, mut key): (Vec<ExecutionState>, i64) = (vec![], 0);
-    for _ in 0..PAGES {
-        let next = key.to_string();
-        let query = [
-            ("project", project.as_str()),
-            ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
-            ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
-            ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
-            ("name", what.name.as_ref().map_or("", SequenceName::as_str)),
-            ("status", what.state.as_deref().unwrap_or_default()),
-            ("pageSize", "100"),
-            ("nextPageKey", &next),
-        ];
-        let page: ExecutionPage = api.get(&["sequence-execution"], &query).await?;
-        executions.extend(page.sequence_executions);
-        key = page.next_page_key;
-        if key == 0 || executions.len() >= limit {
-            break;
-        }
-    }
-    let more = key != 0 || executions.len() > limit;
-    executions.truncate(limit);
+    let query = [
+        ("project", project.as_str()),
+        ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
+        ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
+        ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
+        ("name", what.name.as_ref().map_or("", SequenceName::as_str)),
+        ("status", what.state.as_deref().unwrap_or_default()),
+    ];
+    let List { items: mut executions, more, .. } =
+        pages::read::<ExecutionState>(api, &["sequence-execution"], &query, limit).await?;
     // The API has them in the order of their ids.
     executions.sort_by(|one, other| (&one.accepted_at, &one.id).cmp(&(&other.accepted_at, &other.id)));
     if more {

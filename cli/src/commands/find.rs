@@ -1,12 +1,12 @@
 //! Contexts as people write them: the first eight characters, as every list shows them, are enough.
 
-use super::pages::{PAGES, is_last};
 use crate::api::Api;
 use crate::error::CliError;
+use crate::pages::{self, List};
 use crate::words::{SHORT, age, short_ids, version};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::{ProjectPage, SequencePage, SequenceState};
+use keelway_wire::http::{ProjectState, SequencePage, SequenceState};
 use std::fmt::Write;
 
 /// More projects than this are not searched.
@@ -80,8 +80,8 @@ pub async fn like(
     let (mut states, mut now) = (vec![], None);
     for project in projects {
         let page: SequencePage = api.get(&["sequence", &project], &[(field, given.as_str()), ("pageSize", "100")]).await?;
-        now = Timestamp::parse(&page.now).or(now);
-        states.extend(page.states);
+        now = Timestamp::parse(&page.extra.now).or(now);
+        states.extend(page.items);
     }
     states.retain(|state: &SequenceState| state.shkeptncontext.starts_with(given.as_str()));
     if states.iter().any(|state| state.shkeptncontext == given.as_str()) {
@@ -117,14 +117,6 @@ fn is_whole(text: &str) -> bool {
 }
 
 async fn projects(api: &Api) -> Result<Vec<String>, CliError> {
-    let (mut names, mut key) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let page: ProjectPage = api.get(&["project"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
-        names.extend(page.projects.into_iter().map(|project| project.project_name));
-        key = page.next_page_key;
-        if is_last(&key) || names.len() > PROJECTS {
-            break;
-        }
-    }
-    Ok(names)
+    let list: List<ProjectState> = pages::read(api, &["project"], &[], PROJECTS + 1).await?;
+    Ok(list.items.into_iter().map(|project| project.project_name).collect())
 }

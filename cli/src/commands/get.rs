@@ -1,7 +1,6 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::pages::{PAGES, all_events, is_last};
 use super::{deployments, environments, executions, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
 use crate::address::Address;
 use crate::api::Api;
@@ -9,6 +8,7 @@ use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
 use crate::error::CliError;
 use crate::output::hint;
 use crate::output::{one_line, say, say_data};
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::terminal::look;
@@ -17,7 +17,7 @@ use crate::words::{SHORT, short_ids, span};
 use crate::{board, delivery};
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::{ProjectPage, ProjectState, SequencePage};
+use keelway_wire::http::{ProjectState, SequencePage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -53,15 +53,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
 }
 
 async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
-    let (mut projects, mut key): (Vec<ProjectState>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let page: ProjectPage = api.get(&["project"], &[("pageSize", "100"), ("nextPageKey", &key)]).await?;
-        projects.extend(page.projects);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
+    let projects: Vec<ProjectState> = pages::all(api, &["project"], &[]).await?;
     if format.is_data() {
         return say_data(&json!({"projects": projects}), format);
     }
@@ -132,16 +124,16 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
         CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
     })?;
     let empty = "there is no such sequence; start one: keelway trigger delivery --help";
-    if what.output.format == Format::Wide || page.states.is_empty() {
-        return print(&timeline::table(&page.states), what.output.format, empty);
+    if what.output.format == Format::Wide || page.items.is_empty() {
+        return print(&timeline::table(&page.items), what.output.format, empty);
     }
-    let (look, now) = (look(), Timestamp::parse(&page.now));
-    let contexts: Vec<&str> = page.states.iter().map(|state| state.shkeptncontext.as_str()).collect();
-    let lines = page.states.iter().zip(short_ids(&contexts)).map(|(state, id)| delivery::line(state, &id, now));
+    let (look, now) = (look(), Timestamp::parse(&page.extra.now));
+    let contexts: Vec<&str> = page.items.iter().map(|state| state.shkeptncontext.as_str()).collect();
+    let lines = page.items.iter().zip(short_ids(&contexts)).map(|(state, id)| delivery::line(state, &id, now));
     let lines: Vec<delivery::Line> = lines.collect();
     board::rows(&lines, &look).iter().try_for_each(|row| say(row))?;
     hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look));
-    for state in page.states.iter().filter(|state| state.truncated) {
+    for state in page.items.iter().filter(|state| state.truncated) {
         let (context, project) = (&state.shkeptncontext, &state.project);
         eprintln!("context {context} has more executions than were looked at: keelway get executions -c {context} -p {project}");
     }
@@ -151,7 +143,6 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
 async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     let scope = &what.scope;
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
-    let page_size = limit.min(100).to_string();
     let place = match &what.context {
         Some(given) => Some(find::place(api, scope.project.as_ref(), given).await?),
         None => None,
@@ -166,14 +157,13 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
             ("stage", scope.stage.as_ref().map_or("", StageName::as_str)),
             ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
             ("type", &ty),
-            ("pageSize", &page_size),
         ];
-        (events, now) = all_events(api, &["event"], &query, limit).await?;
+        let list = pages::read::<Value>(api, &["event"], &query, limit).await?;
+        (events, now) = (list.items, Timestamp::parse(&list.extra.now));
         if !events.is_empty() {
             break;
         }
     }
-    events.truncate(limit);
     if what.output.format.is_data() {
         return say_data(&json!({"events": events}), what.output.format);
     }

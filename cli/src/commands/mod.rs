@@ -14,7 +14,6 @@ mod login;
 mod observe;
 mod operations;
 mod overrides;
-mod pages;
 pub mod pipelines;
 mod projects;
 mod queue;

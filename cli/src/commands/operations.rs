@@ -1,15 +1,15 @@
 //! `dead-letters` and `get invalid`: what could not be handled.
 
-use super::pages::{self, PAGES, is_last};
 use super::registered;
 use crate::api::{Api, Body};
 use crate::args::{DeadLetters, Format, GetInvalid};
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
+use crate::pages::{self, following};
 use crate::table::Table;
 use crate::table::print;
-use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
+use keelway_wire::http::operations::{DeadLetter, InvalidPage};
 use reqwest::Method;
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub async fn dead_letters(api: &Api, what: &DeadLetters) -> Result<(), CliError>
 const NONE: &str = "there are no dead letters";
 
 async fn all(api: &Api, limit: usize) -> Result<Vec<DeadLetter>, CliError> {
-    pages::all(api, (&["dead-letters"], &[]), limit, |page: DeadLetterPage| (page.dead_letters, page.next_page_key)).await
+    Ok(pages::read(api, &["dead-letters"], &[], limit).await?.items)
 }
 
 async fn list(api: &Api, limit: usize, format: Format) -> Result<(), CliError> {
@@ -93,16 +93,13 @@ async fn show(api: &Api, id: &str, format: Format) -> Result<(), CliError> {
 /// As the API answers.
 pub async fn invalid(api: &Api, what: &GetInvalid) -> Result<(), CliError> {
     let (limit, format) = (what.limit as usize, what.output.format);
-    let (mut found, mut key, mut day): (Vec<InvalidInput>, _, _) = (vec![], String::new(), what.day.clone().unwrap_or_default());
-    for _ in 0..PAGES {
+    let (mut found, mut next, mut day) = (vec![], Some(String::new()), what.day.clone().unwrap_or_default());
+    while let Some(key) = next.filter(|_| found.len() < limit) {
         let query = [("day", day.as_str()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
         let page: InvalidPage = api.get(&["invalid"], &query).await?;
-        found.extend(page.invalid);
         // The day may end between two pages.
-        (key, day) = (page.next_page_key, page.day);
-        if is_last(&key) || found.len() >= limit {
-            break;
-        }
+        (next, day) = (following(&page), page.extra.day);
+        found.extend(page.items);
     }
     found.truncate(limit);
     if format.is_data() {

@@ -1,12 +1,13 @@
 //! `delete project` and `delete service`: refused while something is open, which can be aborted first.
 
-use super::pages::{PAGES, is_last};
 use crate::api::{Api, Body};
 use crate::api_error::ApiError;
 use crate::error::CliError;
 use crate::output::say;
+use crate::pages;
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_wire::http::Control;
+use keelway_wire::http::SequenceState;
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -59,22 +60,9 @@ async fn once(api: &Api, (project, service): (&ProjectName, Option<&ServiceName>
 async fn open(api: &Api, (project, service): (&ProjectName, Option<&ServiceName>)) -> Result<BTreeSet<String>, CliError> {
     let mut found = BTreeSet::new();
     for state in OPEN {
-        let mut key = String::new();
-        for _ in 0..PAGES {
-            let query = [("state", state), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-            let page: Value = api.get(&["sequence", project.as_str()], &query).await?;
-            for one in page["states"].as_array().into_iter().flatten() {
-                let is_meant = service.is_none_or(|service| one["service"] == service.as_str());
-                found.extend(one["shkeptncontext"].as_str().filter(|_| is_meant).map(str::to_owned));
-            }
-            key = match &page["nextPageKey"] {
-                Value::String(key) => key.clone(),
-                other => other.to_string(),
-            };
-            if is_last(&key) || key == "null" {
-                break;
-            }
-        }
+        let states: Vec<SequenceState> = pages::all(api, &["sequence", project.as_str()], &[("state", state)]).await?;
+        let meant = states.into_iter().filter(|one| service.is_none_or(|service| one.service == service.as_str()));
+        found.extend(meant.map(|one| one.shkeptncontext));
     }
     Ok(found)
 }

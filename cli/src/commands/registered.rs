@@ -1,6 +1,5 @@
 //! Clusters and git hosts: `get clusters`, `get githosts`; and `delete`.
 
-use super::pages::all;
 use super::pipelines::manifest;
 use super::{deployments, projects, schedules};
 use crate::address::Address;
@@ -8,9 +7,10 @@ use crate::api::Api;
 use crate::args::{Delete, DeleteNamed, Format, GetNamed};
 use crate::error::CliError;
 use crate::output::{say, say_data};
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
-use keelway_wire::http::promotions::{Registered, RegisteredPage};
+use keelway_wire::http::promotions::Registered;
 use reqwest::Method;
 use serde_json::json;
 use std::io::{BufRead, IsTerminal, Write};
@@ -43,8 +43,7 @@ pub async fn git_hosts(api: &Api, name: Option<&str>, format: Format) -> Result<
 }
 
 async fn listed(api: &Api, kind: &str, namespace: &str, format: Format, empty: &str) -> Result<(), CliError> {
-    let list: (&[&str], &[(&str, &str)]) = (&[kind], &[("namespace", namespace)]);
-    let items = all(api, list, usize::MAX, |page: RegisteredPage| (page.items, page.next_page_key)).await?;
+    let items: Vec<Registered> = pages::all(api, &[kind], &[("namespace", namespace)]).await?;
     if format.is_data() {
         return say_data(&json!({"items": items}), format);
     }

@@ -1,18 +1,18 @@
 //! `get schedules`, `delete schedule`.
 
-use super::pages::{PAGES, is_last};
 use super::pipelines::manifest;
 use crate::api::Api;
 use crate::args::{Format, GetSchedules};
 use crate::error::CliError;
 use crate::output::say_data;
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::words::{age, span};
 use crate::zone::local;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::schedules::{SchedulePage, ScheduleState};
+use keelway_wire::http::schedules::ScheduleState;
 use serde_json::json;
 
 /// Prints the schedules of a project, or one.
@@ -32,16 +32,8 @@ pub async fn schedules(api: &Api, what: &GetSchedules) -> Result<(), CliError> {
         }
         return print(&table(&[one], None, format), format, "");
     }
-    let (mut all, mut key, mut now): (Vec<ScheduleState>, String, Option<Timestamp>) = (vec![], String::new(), None);
-    for _ in 0..PAGES {
-        let page: SchedulePage = api.get(&["schedules", project], &[("pageSize", "100"), ("nextPageKey", key.as_str())]).await?;
-        all.extend(page.schedules);
-        now = Timestamp::parse(&page.now);
-        key = page.next_page_key;
-        if is_last(&key) {
-            break;
-        }
-    }
+    let list = pages::read::<ScheduleState>(api, &["schedules", project], &[], usize::MAX).await?;
+    let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
     if format.is_data() {
         return say_data(&json!({"schedules": all}), format);
     }

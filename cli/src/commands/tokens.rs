@@ -1,17 +1,17 @@
 //! `token` and `audit`.
 
 use super::login::grant;
-use super::pages::{PAGES, all, is_last};
 use crate::api::{Api, Body};
 use crate::args::{Audit, Format, Output, TokenVerb};
 use crate::clock::now;
 use crate::error::CliError;
 use crate::output::{say, say_data};
+use crate::pages::{self, List};
 use crate::table::Table;
 use crate::table::print;
 use crate::words::age;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::access::{AuditEntry, AuditPage, NewTokenRequest, RotateRequest, TokenAnswer, TokenPage, TokenState};
+use keelway_wire::http::access::{AuditEntry, NewTokenRequest, RotateRequest, TokenAnswer, TokenState};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn secret(made: &TokenAnswer, output: &Output) -> Result<(), CliError> {
 }
 
 async fn list(api: &Api, format: Format) -> Result<(), CliError> {
-    let tokens = all(api, (&["tokens"], &[]), usize::MAX, |page: TokenPage| (page.tokens, page.next_page_key)).await?;
+    let tokens: Vec<TokenState> = pages::all(api, &["tokens"], &[]).await?;
     if format.is_data() {
         return say_data(&json!({"tokens": tokens}), format);
     }
@@ -96,26 +96,13 @@ pub async fn audit(api: &Api, what: &Audit) -> Result<(), CliError> {
         let millis = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
         Timestamp(now().0.saturating_sub(millis)).rfc3339()
     });
-    let (mut entries, mut key): (Vec<AuditEntry>, String) = (vec![], String::new());
-    let most = usize::from(what.limit);
-    for _ in 0..PAGES {
-        let query = [
-            ("token", what.by.as_deref().unwrap_or_default()),
-            ("action", what.action.as_deref().unwrap_or_default()),
-            ("project", &project),
-            ("fromTime", from.as_deref().unwrap_or_default()),
-            ("pageSize", "100"),
-            ("nextPageKey", &key),
-        ];
-        let page: AuditPage = api.get(&["audit"], &query).await?;
-        entries.extend(page.entries);
-        key = page.next_page_key;
-        if is_last(&key) || entries.len() >= most {
-            break;
-        }
-    }
-    let more = entries.len() > most || !is_last(&key);
-    entries.truncate(most);
+    let query = [
+        ("token", what.by.as_deref().unwrap_or_default()),
+        ("action", what.action.as_deref().unwrap_or_default()),
+        ("project", &project),
+        ("fromTime", from.as_deref().unwrap_or_default()),
+    ];
+    let List { items: entries, more, .. } = pages::read::<AuditEntry>(api, &["audit"], &query, what.limit.into()).await?;
     if what.output.format.is_data() {
         return say_data(&json!({"entries": entries}), what.output.format);
     }

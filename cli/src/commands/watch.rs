@@ -2,7 +2,6 @@
 //! they change in a pipe. With `--log`, every event as it happens.
 
 use super::find;
-use super::pages::is_last;
 use crate::api::Api;
 use crate::api_error::ApiError;
 use crate::args::{Format, Watching};
@@ -11,6 +10,7 @@ use crate::delivery::{self, Line, aftermath, all_passed};
 use crate::error::CliError;
 use crate::live::Live;
 use crate::output::{say, say_data};
+use crate::pages::following;
 use crate::terminal::look;
 use crate::timeline::{self, Entry};
 use crate::words::short_ids;
@@ -309,16 +309,17 @@ impl<'a> Watcher<'a> {
                 Err(error) if error.status() == Some(404) => return Ok(news),
                 Err(error) => return Err(error.into()),
             };
-            for event in page.events {
+            let next = following(&page);
+            for event in page.items {
                 let text = |field: &str| event[field].as_str().unwrap_or_default().to_owned();
                 if watched.seen.insert(["source", "id", "verdict"].map(text)) {
                     news.push(event);
                 }
             }
-            if is_last(&page.next_page_key) || page.next_page_key == watched.page {
-                return Ok(news);
+            match next.filter(|next| *next != watched.page) {
+                Some(next) => watched.page = next,
+                None => return Ok(news),
             }
-            watched.page = page.next_page_key;
         }
     }
 
@@ -340,9 +341,9 @@ impl<'a> Watcher<'a> {
                 Err(error) if error.status() == Some(404) && self.all.iter().any(|watched| !watched.seen.is_empty()) => continue,
                 Err(error) => return Err(error.into()),
             };
-            self.clock = Timestamp::parse(&page.now).or(self.clock);
+            self.clock = Timestamp::parse(&page.extra.now).or(self.clock);
             self.waited = Duration::ZERO;
-            for state in page.states {
+            for state in page.items {
                 let watched = self.all.iter_mut().find(|watched| watched.context.as_str() == state.shkeptncontext);
                 if let Some(watched) = watched {
                     changed |= watched.state.as_ref() != Some(&state);

@@ -1,6 +1,5 @@
 //! Webhooks: subscriptions, deliveries, and what a person does about them.
 
-use super::pages::all;
 use super::pipelines::manifest;
 use crate::address::Address;
 use crate::api::{Api, Body};
@@ -8,9 +7,10 @@ use crate::args::{Format, GetDeliveries, GetNamed, WebhookVerb};
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
-use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered, WebhookPage, WebhookState};
+use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryState, Redelivered, WebhookState};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -36,8 +36,7 @@ pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
         return print(&table(&[webhook], format), format, "");
     }
     let namespace = what.namespace.name();
-    let list: (&[&str], &[(&str, &str)]) = (&[SUBSCRIPTIONS], &[("namespace", namespace)]);
-    let all = all(api, list, usize::MAX, |page: WebhookPage| (page.webhook_subscriptions, page.next_page_key)).await?;
+    let all: Vec<WebhookState> = pages::all(api, &[SUBSCRIPTIONS], &[("namespace", namespace)]).await?;
     if format.is_data() {
         return say_data(&json!({"webhookSubscriptions": all}), format);
     }
@@ -87,8 +86,8 @@ pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError>
         return if format.is_data() { say_data(&delivery, format) } else { show(&delivery) };
     }
     let (limit, webhook) = (what.limit as usize, what.webhook.as_deref().unwrap_or_default());
-    let list: (&[&str], &[(&str, &str)]) = (&["deliveries"], &[("namespace", namespace), ("webhook", webhook)]);
-    let all = all(api, list, limit, |page: DeliveryPage| (page.deliveries, page.next_page_key)).await?;
+    let query = [("namespace", namespace), ("webhook", webhook)];
+    let all: Vec<DeliveryState> = pages::read(api, &["deliveries"], &query, limit).await?.items;
     if format.is_data() {
         return say_data(&json!({"deliveries": all}), format);
     }

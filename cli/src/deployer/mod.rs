@@ -17,7 +17,8 @@ use crate::commands::deployments::id;
 use crate::error::CliError;
 use crate::executor::job::Pauses;
 use crate::executor::{Phase, jittered, log, signals};
-use keelway_wire::http::deployments::{ClaimAnswer, ClaimRequest, VersionPage, VersionState};
+use crate::pages::Pages;
+use keelway_wire::http::deployments::{ClaimAnswer, ClaimRequest, VersionState};
 use serde_json::json;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -178,15 +179,10 @@ impl Worker {
 
     /// What nobody has claimed, and is meant for this deployer; the oldest first.
     async fn open(&self) -> Result<Vec<VersionState>, ApiError> {
-        let (mut open, mut key) = (vec![], String::new());
-        for _ in 0..PAGES {
-            let query = [("status", "New"), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-            let page: VersionPage = self.api.get(&["deployments"], &query).await?;
-            open.extend(page.deployments.into_iter().filter(|version| self.is_mine(version)));
-            key = page.next_page_key;
-            if key.is_empty() || key == "0" {
-                break;
-            }
+        let mut open = vec![];
+        let mut pages = Pages::of(&self.api, &["deployments"], &[("status", "New")], usize::MAX).at_most(PAGES);
+        while let Some(page) = pages.next().await? {
+            open.extend(page.items.into_iter().filter(|version| self.is_mine(version)));
         }
         Ok(open)
     }

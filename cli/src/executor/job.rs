@@ -7,6 +7,7 @@ use super::{Phase, Worker, jittered};
 use crate::api_error::ApiError;
 use crate::clock::now;
 use crate::output::{one_line, say};
+use crate::pages::Pages;
 use keelway_domain::event::{CloudEvent, Kind};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{Accepted, EventPage};
@@ -195,7 +196,7 @@ async fn over(worker: &Worker, taken: &Taken) {
 async fn is_open(worker: &Worker, taken: &Taken) -> bool {
     let query = [("project", taken.trigger.text("project").unwrap_or_default()), ("eventID", taken.trigger.id.as_str())];
     let page: Result<EventPage, ApiError> = worker.api.get(&["event", "triggered", &taken.task], &query).await;
-    page.map_or(true, |page| !page.events.is_empty())
+    page.map_or(true, |page| !page.items.is_empty())
 }
 
 /// Says what the work is at. A refusal does not stop the work; `false`: told to stop before it was said.
@@ -257,20 +258,19 @@ fn job<'a>(worker: &'a Worker, taken: &Taken, attempt: u32) -> Job<'a> {
 
 /// What this name told about the trigger before: an earlier run that crashed, or a replica.
 async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>) -> Result<Told, Outcome> {
-    let (mut told, mut key) = (Told::default(), String::new());
+    let mut told = Told::default();
     let finished = answer::id(&worker.name, &taken.trigger, Kind::Finished);
     let mut pauses = Pauses::new();
-    let mut pages = 0;
-    while pages < PAGES {
-        let query = [
-            ("project", taken.trigger.text("project").unwrap_or_default()),
-            ("keptnContext", taken.trigger.context.as_str()),
-            ("source", &worker.name),
-            ("pageSize", "100"),
-            ("nextPageKey", &key),
-        ];
-        let page: EventPage = match worker.api.get(&["event"], &query).await {
-            Ok(page) => page,
+    let query = [
+        ("project", taken.trigger.text("project").unwrap_or_default()),
+        ("keptnContext", taken.trigger.context.as_str()),
+        ("source", &worker.name),
+    ];
+    let mut pages = Pages::<Value>::of(&worker.api, &["event"], &query, usize::MAX).at_most(PAGES);
+    loop {
+        let page = match pages.next().await {
+            Ok(Some(page)) => page,
+            Ok(None) => return Ok(told),
             Err(error) if error.is_transient() => {
                 line(taken, &format!("not begun yet: {error}"));
                 if pauses.wait(phase, Phase::Finish).await { continue } else { return Err(Outcome::Dropped) }
@@ -278,7 +278,7 @@ async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>
             // Without history nothing was told; what is wrong with the request shows when the start is sent.
             Err(_) => return Ok(told),
         };
-        for event in page.events.iter().filter(|event| event["triggeredid"] == taken.trigger.id.as_str()) {
+        for event in page.items.iter().filter(|event| event["triggeredid"] == taken.trigger.id.as_str()) {
             let at = event["time"].as_str().and_then(Timestamp::parse).unwrap_or_else(now);
             told.last = told.last.max(Some(at));
             told.finished |= event["id"] == finished.as_str();
@@ -286,13 +286,7 @@ async fn told(worker: &Worker, taken: &Taken, phase: &mut watch::Receiver<Phase>
                 told.runs = told.runs.max(Some(at));
             }
         }
-        if page.next_page_key.is_empty() || page.next_page_key == "0" {
-            break;
-        }
-        key = page.next_page_key;
-        pages += 1;
     }
-    Ok(told)
 }
 
 /// Until this process is that far.

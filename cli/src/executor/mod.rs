@@ -16,6 +16,7 @@ use crate::args::{self, Scope};
 use crate::clock::now;
 use crate::error::CliError;
 use crate::output::say;
+use crate::pages::following;
 use job::{Outcome, Pauses, Taken};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
@@ -269,12 +270,13 @@ impl Pool {
         for n in 0..PAGES {
             let page = self.worker.page(&key, news.filter(|_| n == 0)).await?;
             if n == 0 {
-                if page.events.is_empty() && news.is_some_and(|(known, _)| page.fingerprint.as_deref() == Some(known)) {
+                if page.items.is_empty() && news.is_some_and(|(known, _)| page.extra.fingerprint.as_deref() == Some(known)) {
                     return Ok(None);
                 }
-                fingerprint = page.fingerprint;
+                fingerprint.clone_from(&page.extra.fingerprint);
             }
-            for event in page.events {
+            let next = following(&page);
+            for event in page.items {
                 match cloudevent::parse(&event, Origin::Client, now()) {
                     Ok(trigger) => {
                         if open.insert(trigger.id.clone()) && self.is_free(&trigger.id) {
@@ -284,12 +286,12 @@ impl Pool {
                     Err(error) => log(&format!("a trigger is not understood and left alone: {error}")),
                 }
             }
-            key = page.next_page_key;
-            if key.is_empty() || key == "0" {
+            let Some(next) = next else {
                 // What does not fit is looked at again.
                 let fingerprint = fingerprint.filter(|_| fresh.len() <= room);
                 return Ok(Some(Found { fresh, open: Some(open), fingerprint }));
-            }
+            };
+            key = next;
             // The first look reads everything: what is open now counts as inherited.
             if fresh.len() >= room && self.inherited.is_some() {
                 break;

@@ -218,8 +218,8 @@ fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
         assert!(command.output().unwrap().status.success());
         api.lines().into_iter().rfind(|line| line.starts_with("GET /v1/pipelines?")).unwrap()
     };
-    let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=100");
-    let every = "GET /v1/pipelines?pageSize=100";
+    let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=50");
+    let every = "GET /v1/pipelines?pageSize=50";
     assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), every);
     assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
     assert_eq!(asked(api.keelway(&["pipeline", "list", "-A"]).env("KEELWAY_NAMESPACE", "shop")), every);

@@ -1,6 +1,6 @@
 //! What a delivery is about, for logs and for keeping the steps of one config apart from another's.
 
-use keelway_deployers::Delivery;
+use keelway_engine::deployers::Delivery;
 use keelway_engine::deployments::Job;
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;

@@ -2,7 +2,7 @@
 
 mod about;
 
-use keelway_deployers::Deployers;
+use keelway_engine::deployers::Deployers;
 use keelway_engine::deployments::Deployments;
 use keelway_lambda::aws;
 use keelway_lambda::messages::Consumer;

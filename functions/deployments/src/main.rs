@@ -1,6 +1,7 @@
 //! The function on the queue of the deployments engine. It connects the parts; the engine handles the messages.
 
 mod about;
+mod read;
 
 use keelway_engine::deployments::Deployments;
 use keelway_lambda::aws;
@@ -13,5 +14,5 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let engine = Deployments::new(ports, config.deployments());
-    Consumer::new(engine, about::about, config.max_receives).run().await
+    Consumer::new(engine, about::about, config.max_receives).reading(read::read).run().await
 }

@@ -1,8 +1,8 @@
 //! ECR: the one operation that finds pushes whose events were lost.
 
 use crate::Aws;
+use crate::aliases::read;
 use crate::error::refused;
-use crate::functions::read;
 use crate::signed::{Ask, Signed};
 use keelway_domain::deployments::registry::Repository;
 use keelway_domain::json::canonical;

@@ -3,18 +3,18 @@
 //!
 //! Entry point: [`Aws::connect`], once per process. A [`meter::Meter`] around the handling of a message counts its cost.
 
+mod aliases;
 mod bus;
 mod codec;
 mod ecr;
 mod error;
 mod expression;
-mod functions;
 mod http;
 pub mod meter;
 mod queue;
+mod runners;
 mod secrets;
 mod signed;
-mod starters;
 mod store;
 
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};

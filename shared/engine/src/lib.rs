@@ -3,11 +3,12 @@
 //! in-memory world of the tests.
 
 pub mod access;
+pub mod aliases;
 pub mod checks;
+pub mod deployers;
 pub mod deployments;
 mod dispatch;
 mod entries;
-pub mod functions;
 pub mod item;
 mod json;
 pub mod keptn;
@@ -24,10 +25,10 @@ pub mod register;
 pub mod registry;
 pub mod remembered;
 pub mod resources;
+pub mod runners;
 pub mod schedules;
 pub mod secrets;
 pub mod sequences;
-pub mod starters;
 pub mod table;
 pub mod views;
 pub mod webhooks;

@@ -42,7 +42,8 @@ pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -
     })
 }
 
-fn shortened(text: &str) -> String {
+/// As much of an unusable input as is kept.
+pub fn shortened(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 

@@ -24,9 +24,15 @@ struct Work<M> {
 /// The function of an inbox.
 pub struct Consumer<I: Inbox> {
     inbox: Arc<I>,
-    about: fn(&Delivery<I::Message>) -> About,
+    reader: Reader<I::Message>,
     max_receives: u32,
     holds: bool,
+}
+
+/// From a message's body, when it was sent, and whether it was delivered before: what it says, and what that is about.
+struct Reader<M> {
+    read: fn(&str, Timestamp, bool) -> Result<Delivery<M>, NotUnderstood>,
+    about: fn(&Delivery<M>) -> About,
 }
 
 impl<I> Consumer<I>
@@ -36,7 +42,14 @@ where
 {
     /// `about` finds the subject of a delivery. After `max_receives` deliveries, the queue moves a message to the dead letters.
     pub fn new(inbox: I, about: fn(&Delivery<I::Message>) -> About, max_receives: u32) -> Self {
-        Self { inbox: Arc::new(inbox), about, max_receives, holds: false }
+        Self { inbox: Arc::new(inbox), reader: Reader { read: delivery, about }, max_receives, holds: false }
+    }
+
+    /// For a queue that also has what [`delivery`] does not read.
+    #[must_use]
+    pub fn reading(mut self, read: fn(&str, Timestamp, bool) -> Result<Delivery<I::Message>, NotUnderstood>) -> Self {
+        self.reader.read = read;
+        self
     }
 
     /// For a function that may run for minutes: if it dies, its messages come back after [`batch::HELD`].
@@ -65,7 +78,7 @@ where
     /// Handles a batch until shortly before the deadline of the invocation, in milliseconds since 1970. Messages that are not done
     /// are delivered again soon.
     pub async fn batch(&self, event: SqsEvent, deadline: u64) -> SqsBatchResponse {
-        let jobs: Vec<_> = event.records.into_iter().map(|message| job(Record::from(message), self.about)).collect();
+        let jobs: Vec<_> = event.records.into_iter().map(|message| job(Record::from(message), &self.reader)).collect();
         let sent: Vec<Timestamp> = jobs.iter().map(|job| job.record.sent).collect();
         let receipts: Vec<String> = jobs.iter().map(|job| job.record.receipt.clone()).collect();
         let (inbox, ports) = (self.inbox.clone(), self.inbox.ports());
@@ -80,14 +93,14 @@ where
     }
 }
 
-fn job<M: serde::de::DeserializeOwned>(record: Record, about: fn(&Delivery<M>) -> About) -> Job<Work<M>> {
+fn job<M>(record: Record, reader: &Reader<M>) -> Job<Work<M>> {
     let letter = Redriven::parse(&record.body);
     let read = match &letter {
-        Some(again) => delivery(&again.body, again.sent, true),
-        None => delivery(&record.body, record.sent, record.receives > 1),
+        Some(again) => (reader.read)(&again.body, again.sent, true),
+        None => (reader.read)(&record.body, record.sent, record.receives > 1),
     };
     let about = match &read {
-        Ok(delivery) => about(delivery),
+        Ok(delivery) => (reader.about)(delivery),
         Err(_) => About { kind: "not understood", ..About::default() },
     };
     Job { together: about.together(), record, work: Work { read, about, letter } }
@@ -126,7 +139,8 @@ mod tests {
         let mut message = SqsMessage::default();
         message.message_id = Some("m".into());
         message.body = Some(body.into());
-        job(Record::from(message), |_| About { kind: "read", context: Some("c".into()), ..About::default() })
+        let about = |_: &Delivery<Message>| About { kind: "read", context: Some("c".into()), ..About::default() };
+        job(Record::from(message), &Reader { read: delivery, about })
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! CloudEvents in structured JSON: from the bus, from a client of the API, and what of it a client may send.
 
-mod service;
-
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, DEFAULT_SOURCE, EventType, Kind, Object, PREFIX, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::names::{Context, SequenceName, StageName};
@@ -37,7 +35,7 @@ pub struct CloudEventError {
     pub message: String,
 }
 
-fn refused<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T, CloudEventError> {
+pub(crate) fn refused<T>(field: impl Into<String>, message: impl Into<String>) -> Result<T, CloudEventError> {
     Err(CloudEventError { field: field.into(), message: message.into() })
 }
 
@@ -100,9 +98,6 @@ pub fn from_bus_envelope(envelope: &Value, now: Timestamp) -> Result<CloudEvent,
     let Some(detail) = envelope.get("detail") else {
         return refused("detail", "is missing: put the whole CloudEvent into the entry's Detail");
     };
-    if let Some(service) = envelope.get("source").and_then(Value::as_str).filter(|source| source.starts_with("aws.")) {
-        return service::event(envelope, service, detail, now);
-    }
     let event = parse(detail, Origin::Bus, now)?;
     for (field, inside, told) in [("detail-type", "type", &event.ty), ("source", "source", &event.source)] {
         match envelope.get(field).and_then(Value::as_str) {

@@ -7,6 +7,7 @@ pub mod deployments;
 mod execution;
 pub mod keptn;
 pub mod operations;
+mod page;
 pub mod promotions;
 pub mod schedules;
 pub mod webhooks;
@@ -14,7 +15,9 @@ pub mod webhooks;
 pub use border::*;
 pub use definitions::*;
 pub use execution::*;
+pub use page::{Clock, Listed, Nothing, Page, PageKey};
 
+use page::page;
 use serde::{Deserialize, Serialize};
 
 /// A refusal as problem details (RFC 9457): what is wrong, where, and the way out.
@@ -101,59 +104,38 @@ pub struct AcceptedEvent {
     pub message: Option<String>,
 }
 
-/// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct EventPage {
+page! {
+    /// A page of events: `GET /v1/event` and `GET /v1/event/triggered/{type}`.
+    EventPage of serde_json::Value, and News;
     /// CloudEvents in structured JSON. Next to the attributes, `received` says when the event was accepted, or committed by the
     /// engine, and `verdict` why it did not count (`stale`, `invalid: …`).
-    pub events: Vec<serde_json::Value>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many events a page has at most.
-    pub page_size: u64,
-    /// How many events this page has.
-    pub total_count: u64,
-    /// The server's clock, RFC 3339.
+    "events"
+}
+
+/// What a page of events has beside them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct News {
+    /// The server's clock: what all times of the answer are compared with, RFC 3339.
     pub now: String,
     /// Open triggers only: what stands for all that are open. Sent back as `unless`, the next answer waits until others are open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
 
-/// A page of sequence states, newest first: `GET /v1/sequence/{project}`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct SequencePage {
+page! {
+    /// A page of sequence states, newest first: `GET /v1/sequence/{project}`.
+    SequencePage of SequenceState, by i64, and Clock;
     /// One per context.
-    pub states: Vec<SequenceState>,
-    /// Where the next page begins; 0 on the last one.
-    pub next_page_key: i64,
-    /// How many states a page has at most.
-    pub page_size: u64,
-    /// How many states this page has.
-    pub total_count: u64,
-    /// The server's clock: what all times of the answer are compared with, RFC 3339.
-    pub now: String,
+    "states"
 }
 
-/// A page of executions: `GET /v1/sequence-execution`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ExecutionPage {
+page! {
+    /// A page of executions: `GET /v1/sequence-execution`.
+    ExecutionPage of ExecutionState, by i64, and Clock;
     /// Those of a context in the order of their ids, each with its place.
-    pub sequence_executions: Vec<ExecutionState>,
-    /// Where the next page begins; 0 on the last one.
-    pub next_page_key: i64,
-    /// How many executions a page has at most.
-    pub page_size: u64,
-    /// How many executions this page has.
-    pub total_count: u64,
-    /// The server's clock: what all times of the answer are compared with, RFC 3339.
-    pub now: String,
+    "sequenceExecutions"
 }
 
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.
@@ -245,19 +227,11 @@ pub struct EventState {
     pub time: String,
 }
 
-/// A page of projects: `GET /v1/project`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ProjectPage {
+page! {
+    /// A page of projects: `GET /v1/project`.
+    ProjectPage of ProjectState;
     /// By name.
-    pub projects: Vec<ProjectState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many projects a page has at most.
-    pub page_size: u64,
-    /// How many projects this page has.
-    pub total_count: u64,
+    "projects"
 }
 
 /// One project: an entry of [`ProjectPage`], and `GET /v1/project/{project}`.
@@ -308,34 +282,18 @@ pub struct ProjectService {
     pub creation_date: String,
 }
 
-/// A project's stages: `GET /v1/project/{project}/stage`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct StagePage {
+page! {
+    /// A project's stages: `GET /v1/project/{project}/stage`.
+    StagePage of ProjectStage;
     /// In the shipyard's order.
-    pub stages: Vec<ProjectStage>,
-    /// `"0"`: all of them are here.
-    pub next_page_key: String,
-    /// How many stages a page has at most.
-    pub page_size: u64,
-    /// How many stages this page has.
-    pub total_count: u64,
+    "stages"
 }
 
-/// A page of services: `GET /v1/project/{project}/service`, and of a stage.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ServicePage {
+page! {
+    /// A page of services: `GET /v1/project/{project}/service`, and of a stage.
+    ServicePage of ProjectService;
     /// By name.
-    pub services: Vec<ProjectService>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many services a page has at most.
-    pub page_size: u64,
-    /// How many services this page has.
-    pub total_count: u64,
+    "services"
 }
 
 /// A person's answer to an open approval: `POST /v1/project/{project}/approval/{context}/{triggerId}`.

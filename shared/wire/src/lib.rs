@@ -1,8 +1,9 @@
-//! CloudEvents, manifests and HTTP bodies: what crosses a boundary as text or JSON, to and from the domain's types.
+//! CloudEvents, manifests, HTTP bodies and what AWS says: what crosses a boundary as text or JSON, to and from the domain's types.
 //!
-//! The command-line client needs this crate and nothing below it. No async, no clock, no AWS: the time comes in as an
+//! The command-line client needs this crate and nothing below it. No async, no clock, no requests: the time comes in as an
 //! argument, and whatever is refused says which field, why, and what to write instead.
 
+pub mod aws;
 pub mod cloudevent;
 pub mod http;
 pub mod manifest;

@@ -1,11 +1,15 @@
 //! A double of the APIs of Lambda, ECS and CodeBuild, as strict as the services about revisions, versions and weights. Each call is
 //! a request in the in-memory world.
 
+use keelway_domain::deployments::definition::Starter;
+use keelway_domain::deployments::plan::{Code, Function};
+use keelway_domain::deployments::runner::{Look, Which};
 use keelway_domain::json::canonical;
 use keelway_domain::time::Span;
-use keelway_engine::functions::{Alias, Called, Code, Function, Functions, Readiness, Route};
+use keelway_engine::aliases::{Alias, Aliases, Called, Readiness, Route};
 use keelway_engine::ports::{Clock, PortError};
-use keelway_engine::starters::{Runner, Starters};
+use keelway_engine::runners::Runners;
+use keelway_wire::aws::runs;
 use keelway_world::worker::Worker;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -117,10 +121,10 @@ impl State {
     }
 }
 
-impl Starters for Lambda {
+impl Runners for Lambda {
     /// The same token starts the same task.
-    async fn start(&self, runner: Runner, request: &Value) -> Result<String, PortError> {
-        let request = canonical(request);
+    async fn start(&self, starter: &Starter, which: &Which<'_>) -> Result<String, PortError> {
+        let request = canonical(&runs::start(starter, which));
         let start = |state: &mut State| {
             if let Some(why) = &state.unable {
                 return refused("RunTask", why);
@@ -128,22 +132,24 @@ impl Starters for Lambda {
             if state.started.last() != Some(&request) {
                 state.started.push(request.clone());
             }
-            let kind =
-                if runner == Runner::Ecs { "ecs:eu-central-1:1:task/main/" } else { "codebuild:eu-central-1:1:build/deploy:" };
+            let kind = match starter {
+                Starter::Ecs(_) => "ecs:eu-central-1:1:task/main/",
+                Starter::CodeBuild(_) => "codebuild:eu-central-1:1:build/deploy:",
+            };
             Ok(format!("arn:aws:{kind}{}", state.started.len()))
         };
         self.request("RunTask", start).await
     }
-    async fn look(&self, _: Runner, request: &Value) -> Result<Value, PortError> {
-        let request = canonical(request);
+    async fn look(&self, starter: &Starter, arn: &str) -> Result<Look, PortError> {
+        let request = canonical(&runs::look(starter, arn));
         let look = |state: &mut State| {
             state.looks.push(request.clone());
-            Ok(state.answer.clone())
+            Ok(runs::seen(starter, &state.answer))
         };
         self.request("DescribeTasks", look).await
     }
-    async fn stop(&self, _: Runner, request: &Value) -> Result<(), PortError> {
-        let request = canonical(request);
+    async fn stop(&self, starter: &Starter, arn: &str) -> Result<(), PortError> {
+        let request = canonical(&runs::stop(starter, arn));
         let stop = |state: &mut State| {
             state.stopped.push(request.clone());
             Ok(())
@@ -152,12 +158,12 @@ impl Starters for Lambda {
     }
 }
 
-impl Functions for Lambda {
-    async fn alias(&self, of: &Function, alias: &str) -> Result<Option<Alias>, PortError> {
+impl Aliases for Lambda {
+    async fn find(&self, of: &Function, alias: &str) -> Result<Option<Alias>, PortError> {
         let look = |state: &mut State| Ok(state.functions.get(&of.name).and_then(|code| code.aliases.get(alias)).cloned());
         self.request("GetAlias", look).await
     }
-    async fn create_alias(&self, of: &Function, alias: &str, version: &str) -> Result<(), PortError> {
+    async fn create(&self, of: &Function, alias: &str, version: &str) -> Result<(), PortError> {
         let create = |state: &mut State| {
             state.check("CreateAlias", of, &Route::to(version))?;
             if state.functions[&of.name].aliases.contains_key(alias) {
@@ -168,7 +174,7 @@ impl Functions for Lambda {
         };
         self.request("CreateAlias", create).await
     }
-    async fn update_alias(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
+    async fn shift(&self, of: &Function, alias: &str, route: &Route, revision: &str) -> Result<(), PortError> {
         let update = |state: &mut State| {
             if state.forbidden.as_deref() == Some(&of.name) {
                 return refused("UpdateAlias", "AccessDeniedException: not authorized to perform lambda:UpdateAlias");
@@ -183,7 +189,7 @@ impl Functions for Lambda {
         };
         self.request("UpdateAlias", update).await
     }
-    async fn update_code(&self, of: &Function, code: &Code) -> Result<String, PortError> {
+    async fn publish(&self, of: &Function, code: &Code) -> Result<String, PortError> {
         let update = |state: &mut State| {
             let Some(found) = state.functions.get_mut(&of.name) else { return refused("UpdateFunctionCode", "Function not found") };
             if found.code.as_ref() != Some(code) {

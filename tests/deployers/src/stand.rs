@@ -1,14 +1,14 @@
-//! The engine, the function and the double together. Time only moves when it is told to.
+//! The engine, the deployers and the double together. Time only moves when it is told to.
 
 use crate::lambda::{Lambda, shown};
-use keelway_deployers::Deployers;
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook};
 use keelway_domain::deployments::{Command, Config, Deployment, Status};
 use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::aliases::Route;
+use keelway_engine::deployers::Deployers;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, Message};
-use keelway_engine::functions::Route;
 use keelway_engine::protocol::Handled;
 use keelway_world::World;
 use keelway_world::exec::{Task, block_on, step};
@@ -138,8 +138,8 @@ impl Stand {
 
     /// Delivers an event of an AWS service, in the envelope of the bus.
     pub fn event(&mut self, envelope: &Value) {
-        let event = keelway_wire::cloudevent::from_bus_envelope(envelope, self.world.now()).unwrap();
-        self.world.enqueue(keelway_engine::deployments::NAME, Parcel::Event(event));
+        let notice = keelway_wire::aws::events::notice(envelope, self.world.now()).unwrap().unwrap();
+        self.world.enqueue(keelway_engine::deployments::NAME, Parcel::Own(Message::Notice { notice }.letter().body));
         self.work();
     }
 

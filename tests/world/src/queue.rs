@@ -26,6 +26,12 @@ pub enum Parcel {
     },
 }
 
+impl From<CloudEvent> for Parcel {
+    fn from(event: CloudEvent) -> Self {
+        Self::Event(event)
+    }
+}
+
 impl Parcel {
     /// As text, the way a queue holds it.
     pub fn text(&self) -> String {

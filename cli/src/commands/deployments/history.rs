@@ -3,14 +3,14 @@
 use super::{address, id, number, read_version};
 use crate::api::Api;
 use crate::args::{Format, RolloutHistory};
-use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::words::{age, between, version as image_version};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::deployments::{Cause, VersionPage, VersionState};
+use keelway_wire::http::deployments::{Cause, VersionState};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -27,19 +27,8 @@ pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
     }
     let id = id(&of);
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
-    let page_size = limit.min(100).to_string();
-    let (mut all, mut key, mut now) = (vec![], String::new(), None);
-    for _ in 0..PAGES {
-        let query = [("pageSize", page_size.as_str()), ("nextPageKey", key.as_str())];
-        let page: VersionPage = api.get(&["deploymentConfigs", &id, "history"], &query).await?;
-        now = Timestamp::parse(&page.now);
-        all.extend(page.deployments);
-        key = page.next_page_key;
-        if is_last(&key) || all.len() >= limit {
-            break;
-        }
-    }
-    all.truncate(limit);
+    let list = pages::read::<VersionState>(api, &["deploymentConfigs", &id, "history"], &[], limit).await?;
+    let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
     if format.is_data() {
         return say_data(&json!({"deployments": all}), format);
     }

@@ -5,15 +5,15 @@ use super::{id, read};
 use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, GetConfigs, GetDeployments, GetNamed};
-use crate::commands::pages::{PAGES, is_last};
 use crate::commands::pipelines::manifest;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
+use crate::pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::words::{age, between};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::deployments::{ArtifactSourcePage, ArtifactSourceState, ConfigPage, ConfigState, VersionPage};
+use keelway_wire::http::deployments::{ArtifactSourceState, ConfigState, VersionState};
 use keelway_wire::manifest::with_triggered_images;
 use serde_json::{Value, json};
 
@@ -39,18 +39,9 @@ pub async fn configs(api: &Api, what: &GetConfigs) -> Result<(), CliError> {
         }
         None => {
             let namespace = if what.all_namespaces { "" } else { what.namespace.name() };
-            let (mut all, mut key, mut now): (Vec<ConfigState>, _, _) = (vec![], String::new(), None);
-            for _ in 0..PAGES {
-                let query = [("namespace", namespace), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-                let page: ConfigPage = api.get(&["deploymentConfigs"], &query).await?;
-                now = Timestamp::parse(&page.now);
-                all.extend(page.deployment_configs);
-                key = page.next_page_key;
-                if is_last(&key) {
-                    break;
-                }
-            }
-            (all, now)
+            let query = [("namespace", namespace)];
+            let list = pages::read::<ConfigState>(api, &["deploymentConfigs"], &query, usize::MAX).await?;
+            (list.items, Timestamp::parse(&list.extra.now))
         }
     };
     if format.is_data() {
@@ -107,27 +98,15 @@ fn news(one: &ConfigState, wide: bool) -> String {
 pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError> {
     let format = what.output.format;
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
-    let page_size = limit.min(100).to_string();
-    let (mut all, mut key, mut now) = (vec![], String::new(), None);
     // What nobody has claimed has waited longest first; of what has ended, the newest is what people look for.
     let order = if what.status.as_deref() == Some("New") { "" } else { "newest" };
-    for _ in 0..PAGES {
-        let query = [
-            ("order", order),
-            ("since", what.since.as_deref().unwrap_or_default()),
-            ("status", what.status.as_deref().unwrap_or_default()),
-            ("pageSize", page_size.as_str()),
-            ("nextPageKey", key.as_str()),
-        ];
-        let page: VersionPage = api.get(&["deployments"], &query).await?;
-        now = Timestamp::parse(&page.now);
-        all.extend(page.deployments);
-        key = page.next_page_key;
-        if is_last(&key) || all.len() >= limit {
-            break;
-        }
-    }
-    all.truncate(limit);
+    let query = [
+        ("order", order),
+        ("since", what.since.as_deref().unwrap_or_default()),
+        ("status", what.status.as_deref().unwrap_or_default()),
+    ];
+    let list = pages::read::<VersionState>(api, &["deployments"], &query, limit).await?;
+    let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
     if format.is_data() {
         return say_data(&json!({"deployments": all}), format);
     }
@@ -161,19 +140,7 @@ pub async fn sources(api: &Api, what: &GetNamed) -> Result<(), CliError> {
             }
             vec![api.get::<ArtifactSourceState>(&path, &[]).await?]
         }
-        None => {
-            let (mut all, mut key) = (vec![], String::new());
-            for _ in 0..PAGES {
-                let query = [("namespace", what.namespace.name()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-                let page: ArtifactSourcePage = api.get(&["artifactSources"], &query).await?;
-                all.extend(page.artifact_sources);
-                key = page.next_page_key;
-                if is_last(&key) {
-                    break;
-                }
-            }
-            all
-        }
+        None => pages::all(api, &["artifactSources"], &[("namespace", what.namespace.name())]).await?,
     };
     if format.is_data() {
         return say_data(&json!({"artifactSources": all}), format);

@@ -3,15 +3,15 @@
 use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, PipelineHistory, PipelineShow};
-use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
+use crate::pages::Pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::terminal::{Look, look};
 use crate::words::{age, between, revision, short_ids};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::promotions::{HistoryPage, OpenPullRequests, PastCommand, PastPromotion, PromotionState};
+use keelway_wire::http::promotions::{OpenPullRequests, PastCommand, PastPromotion, PromotionState};
 use serde_json::json;
 
 /// Prints what is over, newest first.
@@ -22,18 +22,15 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     let of = Address::of(&what.of.name, &what.of.namespace);
     let path: Vec<&str> = of.path().into_iter().chain(["history"]).collect();
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
-    let page_size = limit.min(100).to_string();
-    let (mut all, mut commands, mut key, mut now) = (vec![], vec![], String::new(), None);
+    let (mut all, mut commands, mut now) = (vec![], vec![], None);
     let wanted = |environment: Option<&String>| what.environment.is_none() || environment == what.environment.as_ref();
-    for _ in 0..PAGES {
-        let page: HistoryPage = api.get(&path, &[("pageSize", page_size.as_str()), ("nextPageKey", key.as_str())]).await?;
-        now = Timestamp::parse(&page.now);
-        all.extend(page.promotions.into_iter().filter(|past| wanted(Some(&past.environment))));
-        commands.extend(page.commands.into_iter().filter(|past| wanted(past.environment.as_ref())));
-        key = page.next_page_key;
-        if is_last(&key) || all.len() + commands.len() >= limit {
-            break;
-        }
+    let mut pages = Pages::<PastPromotion>::of(api, &path, &[], limit);
+    while all.len() + commands.len() < limit
+        && let Some(page) = pages.next().await?
+    {
+        now = Timestamp::parse(&page.extra.now);
+        all.extend(page.items.into_iter().filter(|past| wanted(Some(&past.environment))));
+        commands.extend(page.extra.commands.into_iter().filter(|past| wanted(past.environment.as_ref())));
     }
     let lines = merged(all, commands, limit);
     let format = what.output.format;

@@ -5,18 +5,18 @@ use crate::address::Address;
 use crate::api::Api;
 use crate::args::Format;
 use crate::board;
-use crate::commands::pages::{PAGES, is_last};
 use crate::delivery::Line;
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
+use crate::pages;
 use crate::pipeline;
 use crate::table::Table;
 use crate::table::print;
 use crate::terminal::look;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::promotions::{PipelineEntry, PipelinePage, PipelineState};
+use keelway_wire::http::promotions::{PipelineEntry, PipelineState};
 use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -30,19 +30,8 @@ const AT_ONCE: usize = 8;
 /// # Errors
 /// As the API answers.
 pub async fn entries(api: &Api, namespace: Option<&str>, limit: usize) -> Result<(Vec<PipelineEntry>, bool), CliError> {
-    let (mut all, mut key) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query = [("namespace", namespace.unwrap_or_default()), ("pageSize", "100"), ("nextPageKey", key.as_str())];
-        let page: PipelinePage = api.get(&["pipelines"], &query).await?;
-        all.extend(page.pipelines);
-        key = page.next_page_key;
-        if is_last(&key) || all.len() > limit {
-            break;
-        }
-    }
-    let more = all.len() > limit || !is_last(&key);
-    all.truncate(limit);
-    Ok((all, more))
+    let list = pages::read(api, &["pipelines"], &[("namespace", namespace.unwrap_or_default())], limit).await?;
+    Ok((list.items, list.more))
 }
 
 /// The states of pipelines, in their order. One that has been deleted meanwhile is left out.

@@ -3,14 +3,14 @@
 use crate::api::{Api, Body};
 use crate::args::{DiffShipyard, Format, GetShipyard, RollbackShipyard, Version};
 use crate::commands::deployments::lines;
-use crate::commands::pages::{PAGES, is_last};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
+use crate::pages::Pages;
 use crate::table::Table;
 use crate::table::print;
 use crate::words::SHORT;
 use keelway_domain::names::ProjectName;
-use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};
+use keelway_wire::http::{AppliedDocument, RevisionState, ShipyardDiff, ShipyardRollback};
 use keelway_wire::manifest;
 use reqwest::Method;
 use serde_json::json;
@@ -67,15 +67,12 @@ async fn history(
     project: &ProjectName,
     enough: impl Fn(&[RevisionState]) -> bool,
 ) -> Result<Vec<RevisionState>, CliError> {
-    let (mut all, mut key): (Vec<RevisionState>, String) = (vec![], String::new());
-    for _ in 0..PAGES {
-        let query = [("pageSize", "50"), ("nextPageKey", key.as_str())];
-        let page: RevisionPage = api.get(&["project", project.as_str(), "shipyard", "revisions"], &query).await?;
-        all.extend(page.revisions);
-        if is_last(&page.next_page_key) || enough(&all) {
-            break;
-        }
-        key = page.next_page_key;
+    let path = ["project", project.as_str(), "shipyard", "revisions"];
+    let (mut all, mut pages) = (vec![], Pages::of(api, &path, &[], 50));
+    while !enough(&all)
+        && let Some(page) = pages.next().await?
+    {
+        all.extend(page.items);
     }
     Ok(all)
 }

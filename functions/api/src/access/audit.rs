@@ -2,7 +2,8 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, given, no_page_key, page_size, window};
+use crate::fence::input::{Params, given, page_size, window};
+use crate::fence::pages::place;
 use crate::fence::problem::Answer;
 use axum::Json;
 use axum::extract::State;
@@ -47,17 +48,9 @@ pub async fn list<P: Ports + 'static>(
         before: window.before,
     };
     let size = page_size(wanted.page_size.as_ref())?;
-    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
-    if let Some(odd) = after.filter(|key| !is_key(key)) {
-        return Err(no_page_key(odd));
-    }
-    let (entries, next) = api.access().audit(&filter, after, u32::try_from(size).unwrap_or(1)).await?;
-    Ok(Json(AuditPage {
-        total_count: entries.len() as u64,
-        entries: entries.into_iter().map(shown).collect(),
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: size as u64,
-    }))
+    let after = place(wanted.next_page_key.as_ref(), |key| is_key(key).then_some(key))?;
+    let (entries, next) = api.access().audit(&filter, after, size.into()).await?;
+    Ok(Json(AuditPage::new(entries.into_iter().map(shown).collect(), size, next)))
 }
 
 /// Whether a page may have ended with it: a time, then perhaps an id.

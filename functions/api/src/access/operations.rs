@@ -2,8 +2,8 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
-use crate::fence::input::{Params, Path, given, no_page_key};
-use crate::fence::pages::{Nothing, Paging, limit};
+use crate::fence::input::{Params, Path, given};
+use crate::fence::pages::{Nothing, Paging, limit, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +12,7 @@ use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::letters::{self, Redrive, Stored};
 use keelway_engine::protocol::{Inbox, invalid};
-use keelway_wire::http::operations::{DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
+use keelway_wire::http::operations::{Day, DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
 use serde::Deserialize;
 
 fn shown(letter: Stored, with_body: bool) -> DeadLetter {
@@ -50,14 +50,9 @@ pub async fn list<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<DeadLetterPage>> {
     let limit = limit(paging.page_size.as_ref())?;
-    let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
-    if let Some(key) = after.filter(|key| !letters::is_id(key)) {
-        return Err(no_page_key(key));
-    }
+    let after = place(paging.next_page_key.as_ref(), |key| letters::is_id(key).then_some(key))?;
     let (found, next) = letters::list(api.engine().ports(), after, limit).await?;
-    let dead_letters: Vec<DeadLetter> = found.into_iter().map(|letter| shown(letter, false)).collect();
-    let (total_count, next_page_key) = (dead_letters.len() as u64, next.unwrap_or_else(|| "0".into()));
-    Ok(Json(DeadLetterPage { dead_letters, next_page_key, page_size: u64::from(limit), total_count }))
+    Ok(Json(DeadLetterPage::new(found.into_iter().map(|letter| shown(letter, false)).collect(), limit, next)))
 }
 
 /// A dead letter, with its message.
@@ -144,16 +139,11 @@ pub async fn of_day<P: Ports + 'static>(
         Some(text) => Timestamp::parse(&format!("{text}T00:00:00Z"))
             .ok_or_else(|| Refused::field("day", format!("{text:?} is not a day: write it like 2026-11-22, it is a day in UTC")))?,
     };
-    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
     let fits = |key: &str| key.len() <= 40 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'#');
-    if let Some(key) = after.filter(|key| !fits(key)) {
-        return Err(no_page_key(key));
-    }
+    let after = place(wanted.next_page_key.as_ref(), |key| fits(key).then_some(key))?;
     let (found, next) = invalid::of_day(api.engine().ports(), day, after, limit).await?;
     let shown =
         |one: invalid::Unusable| InvalidInput { at: one.at.rfc3339(), reason: one.reason, text: one.text, truncated: one.cut };
-    let invalid: Vec<InvalidInput> = found.into_iter().map(shown).collect();
-    let (total_count, next_page_key) = (invalid.len() as u64, next.unwrap_or_else(|| "0".into()));
     let day = day.rfc3339().chars().take("2026-11-22".len()).collect();
-    Ok(Json(InvalidPage { day, invalid, next_page_key, page_size: u64::from(limit), total_count }))
+    Ok(Json(InvalidPage::new(found.into_iter().map(shown).collect(), limit, next).with(Day { day })))
 }

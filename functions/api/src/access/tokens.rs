@@ -2,8 +2,8 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
-use crate::fence::input::{self, Params, Path, given, no_page_key, note, page_size};
-use crate::fence::pages::{Nothing, Paging};
+use crate::fence::input::{self, Params, Path, given, note, page_size};
+use crate::fence::pages::{Nothing, Paging, place};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
@@ -50,16 +50,10 @@ pub async fn list<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
-    let after = given(paging.next_page_key.as_ref()).filter(|key| *key != "0");
-    let after = after.map(|key| TokenName::new(key).map_err(|_| no_page_key(key))).transpose()?;
-    let (tokens, next) = api.access().tokens(after.as_ref(), u32::try_from(size).unwrap_or(1)).await?;
+    let after = place(paging.next_page_key.as_ref(), |key| TokenName::new(key).ok())?;
+    let (tokens, next) = api.access().tokens(after.as_ref(), size.into()).await?;
     let now = api.access().now();
-    Ok(Json(TokenPage {
-        total_count: tokens.len() as u64,
-        tokens: tokens.iter().map(|held| shown(&held.token, held.used, now)).collect(),
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: size as u64,
-    }))
+    Ok(Json(TokenPage::new(tokens.iter().map(|held| shown(&held.token, held.used, now)).collect(), size, next)))
 }
 
 /// A token, without its secret.

@@ -48,20 +48,19 @@ pub async fn look<P: Ports + 'static>(
     };
     let mut stored = Stored { api: &api, among: among.as_deref(), borders: Borders::of_now(&api), gaps: vec![] };
     let mut left = limit;
-    let next_page_key = loop {
-        let Some(name) = KINDS.get(kind) else { break "0".to_owned() };
+    let next = loop {
+        let Some(name) = KINDS.get(kind) else { break None };
         if left == 0 {
-            break (*name).to_owned();
+            break Some((*name).to_owned());
         }
         let (seen, next) = stored.page(name, from.as_deref(), left).await?;
         left = left.saturating_sub(u32::try_from(seen).unwrap_or(left));
         if let Some(next) = next {
-            break format!("{name}:{next}");
+            break Some(format!("{name}:{next}"));
         }
         (kind, from) = (kind + 1, None);
     };
-    let gaps = stored.gaps;
-    Ok(Json(BorderPage { total_count: gaps.len() as u64, gaps, next_page_key, page_size: u64::from(limit) }))
+    Ok(Json(BorderPage::new(stored.gaps, limit, next)))
 }
 
 /// The kind at which a page begins, and after which of its documents: `<kind>`, or `<kind>:<namespace>/<name>`.

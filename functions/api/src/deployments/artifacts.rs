@@ -229,13 +229,8 @@ pub async fn list<P: Ports + 'static>(
     let limit = limit(wanted.page_size.as_ref())?;
     let after = after(wanted.next_page_key.as_ref())?;
     let (found, next) = api.deployments().sources().page(namespace.as_str(), after, limit).await?;
-    let sources: Vec<_> = found.iter().map(|(of, source)| shown(&of.namespace, &of.name, &source.spec)).collect();
-    Ok(Json(ArtifactSourcePage {
-        total_count: sources.len() as u64,
-        artifact_sources: sources,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-    }))
+    let sources = found.iter().map(|(of, source)| shown(&of.namespace, &of.name, &source.spec)).collect();
+    Ok(Json(ArtifactSourcePage::new(sources, limit, next)))
 }
 
 /// An artifact source.

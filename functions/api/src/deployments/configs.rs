@@ -18,6 +18,7 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
+use keelway_wire::http::Clock;
 use keelway_wire::http::deployments::{ConfigPage, ConfigState};
 use keelway_wire::manifest::{render, yaml_of};
 use serde::Deserialize;
@@ -66,14 +67,7 @@ pub async fn list<P: Ports + 'static>(
         let state = state.unwrap_or_else(|| Config::new(&of.namespace, &of.name, now));
         shape::config_of(of, &state, applied.version, &applied.spec.definition)
     });
-    let configs: Vec<ConfigState> = shown.collect();
-    Ok(Json(ConfigPage {
-        total_count: configs.len() as u64,
-        deployment_configs: configs,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-        now: now.rfc3339(),
-    }))
+    Ok(Json(ConfigPage::new(shown.collect(), limit, next).with(Clock::at(now))))
 }
 
 /// A config as a `DeploymentConfig`, with `metadata.resourceVersion` and `status`.

@@ -17,20 +17,15 @@ use keelway_engine::deployments::everywhere::Order;
 use keelway_engine::deployments::message::address;
 use keelway_engine::deployments::{Address, Damaged};
 use keelway_engine::ports::Ports;
-use keelway_wire::http::deployments::{AuditEntry, AuditPage, VersionPage, VersionState};
+use keelway_wire::http::Clock;
+use keelway_wire::http::deployments::{ConfigAuditPage, VersionPage, VersionState};
 use serde::Deserialize;
 
 /// How far `GET /v1/deployments` looks back by default.
 const SINCE: Span = Span::minutes(24 * 60);
 
 fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: Timestamp) -> Json<VersionPage> {
-    Json(VersionPage {
-        total_count: deployments.len() as u64,
-        deployments,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-        now: now.rfc3339(),
-    })
+    Json(VersionPage::new(deployments, limit, next).with(Clock::at(now)))
 }
 
 /// A version with its snapshot.
@@ -112,26 +107,19 @@ pub async fn of_config<P: Ports + 'static>(
     path = "/v1/deploymentConfigs/{id}/audit",
     tag = "deployments",
     params(Paging),
-    responses((status = 200, body = AuditPage))
+    responses((status = 200, body = ConfigAuditPage))
 )]
 pub async fn audit<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
-) -> Answer<Json<AuditPage>> {
+) -> Answer<Json<ConfigAuditPage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = after(paging.next_page_key.as_ref())?;
     let (of, view) = find(&api, &id).await?;
     let (entries, next) = api.deployments().audit(&of, after, limit).await?;
-    let entries: Vec<AuditEntry> = entries.iter().map(shape::audit).collect();
-    Ok(Json(AuditPage {
-        total_count: entries.len() as u64,
-        entries,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-        now: view.now.rfc3339(),
-    }))
+    Ok(Json(ConfigAuditPage::new(entries.iter().map(shape::audit).collect(), limit, next).with(Clock::at(view.now))))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

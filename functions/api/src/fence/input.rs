@@ -14,7 +14,7 @@ use serde_json::Value;
 /// The longest body, in bytes: 1 MiB.
 pub const MAX_BODY: usize = 1 << 20;
 /// Entries on a page by default.
-const DEFAULT_PAGE: usize = 20;
+const DEFAULT_PAGE: u16 = 20;
 
 /// A JSON body.
 pub struct Json<T>(pub T);
@@ -145,14 +145,12 @@ pub fn given(text: Option<&String>) -> Option<&str> {
 }
 
 /// The size of a page: by default 20, at most 100.
-pub fn page_size(text: Option<&String>) -> Answer<usize> {
-    match given(text) {
-        None => Ok(DEFAULT_PAGE),
-        Some(text) => match text.parse::<usize>() {
-            Ok(0) => Ok(DEFAULT_PAGE),
-            Ok(n) => Ok(n.min(MAX_PAGE)),
-            Err(_) => Err(Refused::field("pageSize", format!("{text:?} is not a number from 1 to {MAX_PAGE}"))),
-        },
+pub fn page_size(text: Option<&String>) -> Answer<u16> {
+    let Some(text) = given(text) else { return Ok(DEFAULT_PAGE) };
+    match text.parse::<usize>().ok().and_then(|n| u16::try_from(n.min(MAX_PAGE)).ok()) {
+        Some(0) => Ok(DEFAULT_PAGE),
+        Some(n) => Ok(n),
+        None => Err(Refused::field("pageSize", format!("{text:?} is not a number from 1 to {MAX_PAGE}"))),
     }
 }
 

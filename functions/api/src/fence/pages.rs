@@ -38,12 +38,17 @@ pub struct Nothing {}
 
 /// The size of a page, for the engine.
 pub fn limit(size: Option<&String>) -> Answer<u32> {
-    page_size(size).map(|size| u32::try_from(size).unwrap_or(KNOWN))
+    page_size(size).map(u32::from)
+}
+
+/// Where a page begins, read from a key; `None`: it is the first one. A key that no page of the list ends with is refused.
+pub fn place<'a, T>(key: Option<&'a String>, read: impl FnOnce(&'a str) -> Option<T>) -> Answer<Option<T>> {
+    let Some(key) = given(key).filter(|key| *key != "0") else { return Ok(None) };
+    read(key).map(Some).ok_or_else(|| no_page_key(key))
 }
 
 /// The last name of the page before. Other texts that cannot be part of a key are refused.
 pub fn after(key: Option<&String>) -> Answer<Option<&str>> {
-    let Some(key) = given(key).filter(|key| *key != "0") else { return Ok(None) };
-    let fits = key.len() <= 300 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./#:".contains(&byte));
-    if fits { Ok(Some(key)) } else { Err(no_page_key(key)) }
+    let fits = |key: &str| key.len() <= 300 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./#:".contains(&byte));
+    place(key, |key| fits(key).then_some(key))
 }

@@ -2,12 +2,14 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path, given, no_page_key, page_size};
+use crate::fence::input::{Params, Path, given, page_size};
+use crate::fence::pages::place;
 use crate::fence::problem::Answer;
 use axum::extract::State;
 use keelway_domain::names::ServiceName;
 use keelway_engine::ports::Ports;
 use keelway_engine::views::EnvironmentFilter;
+use keelway_wire::http::{Clock, EnvironmentPage, EnvironmentState, Page};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,25 +29,20 @@ pub struct Wanted {
     path = "/v1/project/{project}/environment",
     tag = "projects",
     params(Wanted),
-    responses((status = 200, body = keelway_wire::http::EnvironmentPage))
+    responses((status = 200, body = EnvironmentPage))
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<Page<EnvironmentState, Value>>> {
     let size = page_size(wanted.page_size.as_ref())?;
-    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
-    if let Some(key) = after.filter(|key| ServiceName::new(*key).is_err()) {
-        return Err(no_page_key(key));
-    }
+    let after = place(wanted.next_page_key.as_ref(), |key| ServiceName::new(key).is_ok().then_some(key))?;
     let filter = filter(wanted.stage.as_ref(), wanted.service.as_ref());
     let project = api.engine().projects().find(&project).await?.settings.name;
-    let (environments, next) = api.engine().views().environments(&project, &filter, size, after).await?;
-    let (n, now) = (environments.len(), api.engine().now().rfc3339());
-    let next = next.unwrap_or_else(|| "0".into());
-    Ok(axum::Json(json!({"environments": environments, "nextPageKey": next, "pageSize": size, "totalCount": n, "now": now})))
+    let (environments, next) = api.engine().views().environments(&project, &filter, size.into(), after).await?;
+    Ok(axum::Json(Page::new(environments, size, next).with(Clock::at(api.engine().now()))))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]

@@ -4,7 +4,8 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::caller::Caller;
 use crate::fence::hand_in;
-use crate::fence::input::{Params, Path, given, no_page_key, page_size, position, window};
+use crate::fence::input::{Params, Path, given, page_size, position, window};
+use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::monitoring;
 use axum::extract::State;
@@ -17,7 +18,7 @@ use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
 use keelway_engine::ports::Ports;
 use keelway_engine::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
-use keelway_wire::http::EventPage;
+use keelway_wire::http::{EventPage, News};
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -80,14 +81,14 @@ pub async fn list<P: Ports + 'static>(
         None => None,
     };
     let page = match (named, of) {
-        (Some(project), Some(of)) => api.engine().views().events_of(&project, &of, &filter, size, from).await?,
-        (Some(project), None) => api.engine().views().events_in(&project, &filter, size, from).await?,
+        (Some(project), Some(of)) => api.engine().views().events_of(&project, &of, &filter, size.into(), from).await?,
+        (Some(project), None) => api.engine().views().events_in(&project, &filter, size.into(), from).await?,
         (None, Some(of)) if filter.ty.as_deref() == Some(monitoring::CONFIGURED) && !monitoring::configures(&api).await? => {
             return Ok(event_page(vec![monitoring::nothing_configured(&of, api.engine().now())], size, None, api.engine().now()));
         }
         (None, Some(of)) => {
             match api.engine().views().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
-                Some(project) => api.engine().views().events_of(&project, &of, &filter, size, from).await?,
+                Some(project) => api.engine().views().events_of(&project, &of, &filter, size.into(), from).await?,
                 None => return Ok(event_page(vec![], size, None, api.engine().now())),
             }
         }
@@ -112,9 +113,8 @@ fn shown_to(caller: &Caller, event: &Value) -> bool {
     caller.may(Need::Read, project) || carries_out()
 }
 
-fn event_page(events: Vec<Value>, size: usize, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
-    let (n, next_page_key) = (events.len() as u64, next.unwrap_or_else(|| "0".into()));
-    axum::Json(EventPage { events, next_page_key, page_size: size as u64, total_count: n, fingerprint: None, now: now.rfc3339() })
+fn event_page(events: Vec<Value>, size: u16, next: Option<String>, now: Timestamp) -> axum::Json<EventPage> {
+    axum::Json(EventPage::new(events, size, next).with(News { now: now.rfc3339(), fingerprint: None }))
 }
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -172,10 +172,7 @@ pub async fn triggered<P: Ports + 'static>(
     };
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);
     let filter = WorkFilter { project, stage: own(&wanted.stage), service: own(&wanted.service), id };
-    let after = given(wanted.next_page_key.as_ref()).filter(|key| *key != "0");
-    if let Some(after) = after.filter(|after| !is_work_key(after)) {
-        return Err(no_page_key(after));
-    }
+    let after = place(wanted.next_page_key.as_ref(), |key| is_work_key(key).then_some(key))?;
     if let (Some(after), Some(_)) = (after, wait) {
         return Err(Refused::field("wait", format!("does not go with nextPageKey {after:?}: wait on the first page only")));
     }
@@ -189,12 +186,12 @@ pub async fn triggered<P: Ports + 'static>(
     // What is known is not read again: an answer without news costs queries of the index only.
     let Some(open) = hand_in::outcome(wait.unwrap_or_default(), look).await? else {
         let mut page = event_page(vec![], size, None, api.engine().now());
-        page.0.fingerprint = known;
+        page.0.extra.fingerprint = known;
         return Ok(page);
     };
-    let WorkPage { events, next } = api.engine().views().work_page(&open, size).await?;
+    let WorkPage { events, next } = api.engine().views().work_page(&open, size.into()).await?;
     let mut page = event_page(events, size, next, api.engine().now());
-    page.0.fingerprint = open.fingerprint().filter(|_| after.is_none());
+    page.0.extra.fingerprint = open.fingerprint().filter(|_| after.is_none());
     Ok(page)
 }
 

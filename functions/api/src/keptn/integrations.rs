@@ -380,10 +380,9 @@ pub async fn logged<P: Ports + 'static>(
 ) -> Answer<axum::Json<LogPage>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let (size, from) = (page_size(wanted.page_size.as_ref())?, position(wanted.next_page_key.as_ref())?);
-    let page = api.engine().logs().page(given(wanted.integration_id.as_ref()), window, size, from).await?;
-    let total_count = page.items.len() as u64;
+    let page = api.engine().logs().page(given(wanted.integration_id.as_ref()), window, size.into(), from).await?;
     let logs = page.items.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect();
-    Ok(axum::Json(LogPage { logs, next_page_key: page.next, page_size: size as u64, total_count }))
+    Ok(axum::Json(LogPage::new(logs, size, page.next)))
 }
 
 /// Deletes what executors logged; without filters, everything.

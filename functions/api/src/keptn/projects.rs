@@ -2,7 +2,8 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path, given, no_page_key, page_size};
+use crate::fence::input::{Params, Path};
+use crate::fence::pages::{limit, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -32,14 +33,11 @@ pub struct Paging {
 
 impl Paging {
     fn size(&self) -> Answer<u32> {
-        page_size(self.page_size.as_ref()).map(|size| u32::try_from(size).unwrap_or(SHOWN))
+        limit(self.page_size.as_ref())
     }
     /// The last name of the previous page; anything that cannot be such a name is refused.
     fn after<N, E>(&self, name: impl Fn(String) -> Result<N, E>) -> Answer<Option<&str>> {
-        match given(self.next_page_key.as_ref()).filter(|key| *key != "0") {
-            Some(key) if name(key.to_owned()).is_err() => Err(no_page_key(key)),
-            key => Ok(key),
-        }
+        place(self.next_page_key.as_ref(), |key| name(key.to_owned()).is_ok().then_some(key))
     }
 }
 
@@ -69,13 +67,12 @@ pub async fn list<P: Ports + 'static>(
             (found, more)
         }
     };
-    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| last.settings.name.to_string());
+    let next = found.last().filter(|_| more).map(|last| last.settings.name.to_string());
     let mut projects = vec![];
     for project in &found {
         projects.push(state(&api, project, None).await?);
     }
-    let (size, n) = (u64::from(size), projects.len() as u64);
-    Ok(Json(ProjectPage { projects, next_page_key: next, page_size: size, total_count: n }))
+    Ok(Json(ProjectPage::new(projects, size, next)))
 }
 
 /// A project, with the text of its shipyard.
@@ -144,8 +141,8 @@ pub async fn stages<P: Ports + 'static>(
     paging.size()?;
     let project = api.engine().projects().find(&name).await?;
     let stages = state(&api, &project, None).await?.stages;
-    let n = stages.len() as u64;
-    Ok(Json(StagePage { stages, next_page_key: "0".into(), page_size: n, total_count: n }))
+    let all = stages.len() as u64;
+    Ok(Json(StagePage::new(stages, all, None)))
 }
 
 /// A stage, with services.
@@ -246,10 +243,8 @@ fn check_stage(project: &Project, stage: &str) -> Answer<()> {
 async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
     let (found, more) =
         api.engine().projects().services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
-    let next = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |(last, _)| last.clone());
-    let services: Vec<ProjectService> = found.into_iter().map(|(name, at)| info(name, at)).collect();
-    let (size, n) = (u64::from(paging.size()?), services.len() as u64);
-    Ok(Json(ServicePage { services, next_page_key: next, page_size: size, total_count: n }))
+    let next = found.last().filter(|_| more).map(|(last, _)| last.clone());
+    Ok(Json(ServicePage::new(found.into_iter().map(|(name, at)| info(name, at)).collect(), paging.size()?, next)))
 }
 
 async fn shown_services<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Vec<ProjectService>> {

@@ -5,6 +5,7 @@ use crate::apply;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
 use crate::fence::input::{Json, Params, Path, given, page_size};
+use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
 use crate::fence::route::route;
@@ -96,17 +97,11 @@ pub async fn list<P: Ports + 'static>(
 ) -> Answer<axum::Json<ResourcePage>> {
     let scope = scope(&api, &names).await?;
     let size = page_size(wanted.page_size.as_ref())?;
-    let after = match given(wanted.next_page_key.as_ref()).filter(|key| *key != "0") {
-        // A key begins with `/`, so that none is "0", whatever a resource is called.
-        Some(key) => match key.strip_prefix('/').map(uri) {
-            Some(Ok(after)) => Some(after),
-            _ => return Err(crate::fence::input::no_page_key(key)),
-        },
-        None => None,
-    };
-    let (found, more) = api.engine().resources().list(&scope, after.as_deref(), u32::try_from(size).unwrap_or(100)).await?;
-    let next_page_key = found.last().filter(|_| more).map_or_else(|| "0".to_owned(), |last| format!("/{}", last.uri));
-    let resources: Vec<Resource> = found
+    // A key begins with `/`, so that none is "0", whatever a resource is called.
+    let after = place(wanted.next_page_key.as_ref(), |key| uri(key.strip_prefix('/')?).ok())?;
+    let (found, more) = api.engine().resources().list(&scope, after.as_deref(), size.into()).await?;
+    let next = found.last().filter(|_| more).map(|last| format!("/{}", last.uri));
+    let resources = found
         .into_iter()
         .map(|found| Resource {
             resource_uri: found.uri,
@@ -114,8 +109,7 @@ pub async fn list<P: Ports + 'static>(
             metadata: Some(Version { version: found.version }),
         })
         .collect();
-    let total_count = resources.len() as u64;
-    Ok(axum::Json(ResourcePage { resources, next_page_key, page_size: size as u64, total_count }))
+    Ok(axum::Json(ResourcePage::new(resources, size, next)))
 }
 
 /// A file, as it is now or as it was at a commit.

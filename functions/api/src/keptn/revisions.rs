@@ -3,9 +3,9 @@
 use crate::Api;
 use crate::apply::{border, if_match};
 use crate::fence::allowed::{Allowed, act, scope};
-use crate::fence::input::{Json, Params, Path, given, no_page_key, page_size};
+use crate::fence::input::{Json, Params, Path, given, page_size};
 use crate::fence::manifests::by;
-use crate::fence::pages::Nothing;
+use crate::fence::pages::{Nothing, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -60,13 +60,9 @@ pub async fn list<P: Ports + 'static>(
     Params(paging): Params<Paging>,
 ) -> Answer<axum::Json<RevisionPage>> {
     let size = page_size(paging.page_size.as_ref())?;
-    let from = match given(paging.next_page_key.as_ref()).filter(|key| *key != "0") {
-        None => None,
-        Some(key) if is_place(key) => Some(key.to_owned()),
-        Some(key) => return Err(no_page_key(key)),
-    };
+    let from = place(paging.next_page_key.as_ref(), |key| is_place(key).then(|| key.to_owned()))?;
     let project = api.engine().projects().find(&name).await?;
-    let (found, next) = api.engine().projects().history(&project.settings.name, from, size).await?;
+    let (found, next) = api.engine().projects().history(&project.settings.name, from, size.into()).await?;
     let state = |one: InForce| RevisionState {
         in_force: one.number == project.revisions,
         number: one.number,
@@ -74,9 +70,7 @@ pub async fn list<P: Ports + 'static>(
         applied: one.applied.rfc3339(),
         by: one.by,
     };
-    let revisions: Vec<RevisionState> = found.into_iter().map(state).collect();
-    let next_page_key = next.unwrap_or_else(|| "0".to_owned());
-    Ok(axum::Json(RevisionPage { total_count: revisions.len() as u64, revisions, next_page_key, page_size: size as u64 }))
+    Ok(axum::Json(RevisionPage::new(found.into_iter().map(state).collect(), size, next)))
 }
 
 /// The text of a revision.

@@ -16,6 +16,7 @@ use keelway_domain::schedules::{Concurrency, Run, Schedule, When};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::refusal::Refusal;
+use keelway_wire::http::Clock;
 use keelway_wire::http::schedules::{ScheduleLast, SchedulePage, ScheduleRun, ScheduleState};
 
 /// Names that are suggested for one that is unknown.
@@ -93,11 +94,8 @@ pub async fn list<P: Ports + 'static>(
     let after = after(paging.next_page_key.as_ref())?;
     let project = api.engine().projects().find(&project).await?.settings.name;
     let page = api.engine().schedules().page(&project, after, limit).await?;
-    let schedules: Vec<ScheduleState> = page.schedules.into_iter().map(shown).collect();
-    let next_page_key = page.next.unwrap_or_else(|| "0".into());
-    let total_count = schedules.len() as u64;
-    let now = api.engine().now().rfc3339();
-    Ok(Json(SchedulePage { schedules, next_page_key, page_size: u64::from(limit), total_count, now }))
+    let schedules = page.schedules.into_iter().map(shown).collect();
+    Ok(Json(SchedulePage::new(schedules, limit, page.next).with(Clock::at(api.engine().now()))))
 }
 
 /// A schedule, when it triggers next, and what it triggered.

@@ -11,8 +11,9 @@ use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
+use keelway_wire::http::{Clock, ExecutionPage, ExecutionState, Page, SequencePage, SequenceState};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What a sequence's overall state can be.
 const STATES: [&str; 8] = ["triggered", "started", "waiting", "paused", "waitingForApproval", "finished", "timedOut", "aborted"];
@@ -63,14 +64,14 @@ pub struct Command {
     path = "/v1/sequence/{project}",
     tag = "sequences",
     params(Wanted),
-    responses((status = 200, body = keelway_wire::http::SequencePage))
+    responses((status = 200, body = SequencePage))
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<Page<SequenceState, Value>>> {
     let state = state("state", wanted.state.as_ref())?;
     let contexts = given(wanted.keptn_context.as_ref()).unwrap_or_default();
     let contexts: Vec<_> = contexts.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
@@ -88,10 +89,8 @@ pub async fn list<P: Ports + 'static>(
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
     let project = api.engine().projects().find(&project).await?.settings.name;
-    let page = api.engine().views().sequences(&project, &filter, size, from).await?;
-    let n = page.items.len();
-    let now = api.engine().now().rfc3339();
-    Ok(axum::Json(json!({"states": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now})))
+    let page = api.engine().views().sequences(&project, &filter, size.into(), from).await?;
+    Ok(axum::Json(Page::new(page.items, size, page.next).with(Clock::at(api.engine().now()))))
 }
 
 /// Lists executions one by one: those of a context, however many, or of a project, contexts newest first.
@@ -100,14 +99,14 @@ pub async fn list<P: Ports + 'static>(
     path = "/v1/sequence-execution",
     tag = "sequences",
     params(WantedExecutions),
-    responses((status = 200, body = keelway_wire::http::ExecutionPage), (status = 404))
+    responses((status = 200, body = ExecutionPage), (status = 404))
 )]
 pub async fn executions<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
     State(api): State<Api<P>>,
 
     Params(wanted): Params<WantedExecutions>,
-) -> Answer<axum::Json<Value>> {
+) -> Answer<axum::Json<Page<ExecutionState, Value>>> {
     let Some(project) = given(wanted.project.as_ref()) else {
         return Err(Refused::field("project", "is missing: name the project"));
     };
@@ -123,12 +122,8 @@ pub async fn executions<P: Ports + 'static>(
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
     let project = api.engine().projects().find(project).await?.settings.name;
-    let page = api.engine().views().executions_in(&project, &filter, size, from).await?;
-    let n = page.items.len();
-    let now = api.engine().now().rfc3339();
-    Ok(axum::Json(
-        json!({"sequenceExecutions": page.items, "nextPageKey": page.next, "pageSize": size, "totalCount": n, "now": now}),
-    ))
+    let page = api.engine().views().executions_in(&project, &filter, size.into(), from).await?;
+    Ok(axum::Json(Page::new(page.items, size, page.next).with(Clock::at(api.engine().now()))))
 }
 
 /// A state that a sequence can be in.

@@ -27,7 +27,8 @@ use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::View;
 use keelway_engine::refusal::Refusal;
 use keelway_engine::secrets::Secrets;
-use keelway_wire::http::promotions::{Explanation, HistoryPage, OpenPullRequests, PipelinePage, PipelineState};
+use keelway_wire::http::Clock;
+use keelway_wire::http::promotions::{Commands, Explanation, OpenPullRequests, PipelineHistoryPage, PipelinePage, PipelineState};
 
 /// The routes.
 pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
@@ -110,14 +111,7 @@ pub async fn list<P: Ports + 'static>(
     let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
     let states = api.promotions().states(&addresses).await?;
     let entries = found.iter().zip(&states).map(|((of, applied), state)| shape::entry(of, applied, state.as_ref()));
-    let pipelines: Vec<_> = entries.collect();
-    Ok(Json(PipelinePage {
-        total_count: pipelines.len() as u64,
-        pipelines,
-        next_page_key: next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-        now: api.promotions().now().rfc3339(),
-    }))
+    Ok(Json(PipelinePage::new(entries.collect(), limit, next).with(Clock::at(api.promotions().now()))))
 }
 
 /// A pipeline, with its environments.
@@ -181,26 +175,22 @@ pub async fn delete<P: Ports + 'static>(
     path = "/v1/pipelines/{namespace}/{name}/history",
     tag = "pipelines",
     params(Paging),
-    responses((status = 200, body = HistoryPage))
+    responses((status = 200, body = PipelineHistoryPage))
 )]
 pub async fn history<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
     Params(paging): Params<Paging>,
-) -> Answer<Json<HistoryPage>> {
+) -> Answer<Json<PipelineHistoryPage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = after(paging.next_page_key.as_ref())?;
     let (of, view) = find(&api, &namespace, &name).await?;
     let history = api.promotions().history(&of, after, limit).await?;
-    Ok(Json(HistoryPage {
-        total_count: (history.promotions.len() + history.commands.len()) as u64,
-        promotions: history.promotions.iter().map(shape::past).collect(),
-        commands: history.commands.into_iter().map(shape::command).collect(),
-        next_page_key: history.next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-        now: view.now.rfc3339(),
-    }))
+    let commands: Vec<_> = history.commands.into_iter().map(shape::command).collect();
+    let mut page = PipelineHistoryPage::new(history.promotions.iter().map(shape::past).collect(), limit, history.next);
+    page.total_count += commands.len() as u64;
+    Ok(Json(page.with(Commands { commands, now: view.now.rfc3339() })))
 }
 
 /// What each environment waits for.

@@ -43,9 +43,7 @@ async fn page<P: Ports, K: Kind<Spec: Vouched>>(
 ) -> Answer<Json<RegisteredPage>> {
     let limit = limit(size)?;
     let (found, next) = declared.everywhere(among, after(key)?, limit).await?;
-    let items: Vec<Registered> = found.iter().map(|(of, entry)| shown(K::KIND, of, entry)).collect();
-    let next_page_key = next.unwrap_or_else(|| "0".into());
-    Ok(Json(RegisteredPage { total_count: items.len() as u64, items, next_page_key, page_size: u64::from(limit) }))
+    Ok(Json(RegisteredPage::new(found.iter().map(|(of, entry)| shown(K::KIND, of, entry)).collect(), limit, next)))
 }
 
 async fn found<P: Ports, K: Kind>(

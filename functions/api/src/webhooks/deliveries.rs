@@ -80,13 +80,7 @@ pub async fn list<P: Ports + 'static>(
     let after = after(wanted.next_page_key.as_ref())?;
     let of = given(wanted.webhook.as_ref());
     let page = api.webhooks().deliveries(namespace.as_str(), of, after, limit).await?;
-    let deliveries: Vec<_> = page.deliveries.iter().map(shown).collect();
-    Ok(Json(DeliveryPage {
-        total_count: deliveries.len() as u64,
-        deliveries,
-        next_page_key: page.next.unwrap_or_else(|| "0".into()),
-        page_size: u64::from(limit),
-    }))
+    Ok(Json(DeliveryPage::new(page.deliveries.iter().map(shown).collect(), limit, page.next)))
 }
 
 /// A delivery, with its event and its attempts.

@@ -104,15 +104,9 @@ pub async fn list<P: Ports + 'static>(
     let all = api.webhooks().subscriptions().await?;
     let is_wanted = |of: &Address| namespace.is_none_or(|wanted| wanted == of.namespace) && caller.sees(&of.namespace);
     let mut rest = all.readable.iter().filter(|(of, _)| is_wanted(of) && *of.to_string() > *after);
-    let webhook_subscriptions: Vec<_> = rest.by_ref().take(limit as usize).map(|(of, applied)| shown(of, applied)).collect();
-    let last = webhook_subscriptions.last().filter(|_| rest.next().is_some());
-    let next_page_key = last.map_or("0".into(), |last| format!("{}/{}", last.namespace, last.name));
-    Ok(Json(WebhookPage {
-        total_count: webhook_subscriptions.len() as u64,
-        webhook_subscriptions,
-        next_page_key,
-        page_size: u64::from(limit),
-    }))
+    let found: Vec<_> = rest.by_ref().take(limit as usize).map(|(of, applied)| shown(of, applied)).collect();
+    let next = found.last().filter(|_| rest.next().is_some()).map(|last| format!("{}/{}", last.namespace, last.name));
+    Ok(Json(WebhookPage::new(found, limit, next)))
 }
 
 /// A webhook subscription, and why it is disabled if it is.

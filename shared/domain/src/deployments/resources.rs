@@ -1,6 +1,6 @@
 //! Which resources of the installation a definition names, and which parameters of a task or a build it may set.
 
-use super::definition::{Action, Definition, Hook, LAMBDA_ALIAS, Starter, Target};
+use super::definition::{Action, Definition, Hook, LAMBDA_ALIAS, Starter, Target, WAIT_FOR};
 use super::template::digest;
 use crate::border::{Resource, ResourceKind, Unreadable};
 use serde_json::{Map, Value};
@@ -51,6 +51,22 @@ impl Starter {
             Starter::CodeBuild(parameters) => {
                 Resource::of_aws(ResourceKind::Builds, &text(parameters, "projectName").unwrap_or_default())
             }
+        }
+    }
+
+    /// Checks that the parameters are enough to start the task or the build.
+    ///
+    /// # Errors
+    /// The parameter that is missing.
+    pub fn is_complete(&self) -> Result<(), String> {
+        let Starter::Ecs(parameters) = self else { return Ok(()) };
+        if parameters.get(WAIT_FOR).is_some_and(|waits| waits != "exit") {
+            return Err(format!("{WAIT_FOR} of the task is not understood: write exit, or leave it out"));
+        }
+        let containers = parameters.get("overrides").and_then(|overrides| overrides.get("containerOverrides")?.as_array());
+        match containers.and_then(|containers| containers.first()) {
+            Some(_) => Ok(()),
+            None => Err("name the container that deploys: the task has no overrides.containerOverrides[0].name".into()),
         }
     }
 

@@ -9,14 +9,13 @@ use crate::json::{json, member};
 use crate::ports::{PortError, Ports, Query, Store, Write};
 use crate::protocol::change::{Step, as_read, change, next_version};
 use crate::protocol::declare::Outcome;
-use crate::protocol::{Handled, fact, invalid};
+use crate::protocol::{Handled, fact};
 use crate::table;
 use keelway_domain::border::{Act, Home, NoConsent};
-use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageTag};
+use keelway_domain::deployments::notice::{Alarm, Image};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presence, Repository};
 use keelway_domain::deployments::template::digest;
-use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 
 /// So many configs are found at once by their tag.
@@ -230,59 +229,36 @@ impl<P: Ports> Deployments<P> {
         fact::tell(&self.ports, query, None, |item| fact::entered(item).map(|to| message(to).letter())).await
     }
 
-    /// An event of ECR: an image was pushed or deleted.
-    pub(super) async fn pushed_by_event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let text = |name: &str| event.data.get(name).and_then(serde_json::Value::as_str);
-        let (Some(action), Some(repository), Some(digest)) = (text("action-type"), text("repository-name"), text("image-digest"))
-        else {
-            return self.unusable(event, cause, "data must have action-type, repository-name and image-digest").await;
-        };
-        let account = text("account").unwrap_or(&self.limits.account);
-        let region = text("region").unwrap_or(&self.limits.region);
-        if text("result") != Some("SUCCESS") {
-            return Ok(Handled::Recorded);
-        }
-        let from = Repository { account: Some(account.into()), region: Some(region.into()), name: repository.into() };
+    /// An image was pushed to a repository, or deleted there.
+    pub(super) async fn image(&self, notice: &Image) -> Result<Handled, PortError> {
+        let Image { repository: from, digest, tag, deleted, at } = notice;
         let here = (self.limits.account.as_str(), self.limits.region.as_str());
-        let (fed, _) = table::all(&self.ports, Query::table(keys::repository_partition(&from, here), PAGE), TAGS).await?;
+        let partition = keys::repository_partition(from, here);
+        let (fed, _) = table::all(&self.ports, Query::table(partition.clone(), PAGE), TAGS).await?;
         for of in fed.iter().filter_map(fact::entered) {
             // Whoever had it follow another repository may have stopped before deleting this entry.
             let source = self.source(&of.namespace, &of.name).await?;
-            let partition = keys::repository_partition(&from, here);
-            if source.and_then(|source| Some(keys::repository_partition(source.repository()?, here))) != Some(partition) {
+            if source.and_then(|source| Some(keys::repository_partition(source.repository()?, here))) != Some(partition.clone()) {
                 continue;
             }
-            match (action, text("image-tag")) {
-                ("PUSH", Some(tag)) => {
-                    let image = name(&from, &self.home(), digest);
-                    self.pushed(&of.namespace, &of.name, &Push { tag: tag.into(), image, at: event.time, by: String::new() })
-                        .await?;
-                }
-                ("PUSH", None) => {
-                    self.remember((&of.namespace, &of.name), digest, |image| image.pushed("", event.time)).await?;
-                }
+            match tag {
                 // Of an image with several tags, one may be deleted alone.
-                ("DELETE", tag) => self.deleted((&of.namespace, &of.name), digest, tag, event.time).await?,
-                _ => {}
+                tag if *deleted => self.deleted((&of.namespace, &of.name), digest, tag.as_deref(), *at).await?,
+                Some(tag) => {
+                    let image = name(from, &self.home(), digest);
+                    let push = Push { tag: tag.clone(), image, at: *at, by: String::new() };
+                    self.pushed(&of.namespace, &of.name, &push).await?;
+                }
+                None => self.remember((&of.namespace, &of.name), digest, |image| image.pushed("", *at)).await?,
             }
         }
         Ok(Handled::Recorded)
     }
 
-    /// An event of CloudWatch: an alarm changed its state.
-    pub(super) async fn alarmed(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        let name = event.data.get("alarmName").and_then(serde_json::Value::as_str);
-        let state = event.data.get("state").and_then(|state| state.get("value")).and_then(serde_json::Value::as_str);
-        let (Some(alarm), Some(state)) = (name, state) else {
-            return self.unusable(event, cause, "data must have alarmName and state.value").await;
-        };
-        let on = state == "ALARM";
-        let query = Query::table(keys::alarm_partition(alarm), PAGE);
-        self.for_each(query, |to| Message::Alarm { to, alarm: alarm.to_owned(), on, at: event.time }).await?;
+    /// An alarm changed its state.
+    pub(super) async fn alarm(&self, Alarm { name, on, at }: &Alarm) -> Result<Handled, PortError> {
+        let query = Query::table(keys::alarm_partition(name), PAGE);
+        self.for_each(query, |to| Message::Alarm { to, alarm: name.clone(), on: *on, at: *at }).await?;
         Ok(Handled::Recorded)
-    }
-
-    pub(super) async fn unusable(&self, event: &CloudEvent, cause: Cause, reason: &str) -> Result<Handled, PortError> {
-        invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await
     }
 }

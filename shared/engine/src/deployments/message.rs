@@ -2,6 +2,7 @@
 
 use super::{DEPLOYERS, NAME};
 use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
+use keelway_domain::deployments::notice::Notice;
 use keelway_domain::deployments::{Command, Config, Sight};
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
@@ -65,6 +66,11 @@ pub enum Message {
         to: Address,
         /// What they serve.
         sight: Sight,
+    },
+    /// AWS has told something. Whoever reads the queue makes it from the event of a service; nobody else sends it.
+    Notice {
+        /// What.
+        notice: Notice,
     },
 }
 

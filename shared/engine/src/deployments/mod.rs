@@ -16,7 +16,7 @@ pub mod images;
 pub mod keys;
 mod look;
 pub mod message;
-pub mod started;
+mod started;
 mod subject;
 mod tasks;
 pub mod views;
@@ -33,6 +33,7 @@ use crate::table::{self, Items};
 use awaited::Awaited;
 use keelway_domain::border::Home;
 use keelway_domain::cause::Cause;
+use keelway_domain::deployments::notice::Notice;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{
     Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target, task_of,
@@ -159,12 +160,7 @@ impl<P: Ports> Inbox for Deployments<P> {
         self.limits.retention
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        match event.source.as_str() {
-            "aws.ecr" => self.pushed_by_event(event, cause).await,
-            "aws.cloudwatch" => self.alarmed(event, cause).await,
-            "aws.ecs" | "aws.codebuild" => self.started(event).await,
-            _ => self.task(event, cause).await,
-        }
+        self.task(event, cause).await
     }
     async fn message(&self, message: &Message, cause: Cause) -> Result<Handled, PortError> {
         let (to, input) = match message {
@@ -174,8 +170,21 @@ impl<P: Ports> Inbox for Deployments<P> {
             Message::Command { to, command, note } => (to, Input::Command(command, note)),
             Message::Over { to, triggered } => (to, Input::Over(triggered)),
             Message::Saw { to, sight } => (to, Input::Saw(sight)),
+            Message::Notice { notice } => return self.notice(notice).await,
         };
         self.turn(to, input, cause).await
+    }
+}
+
+impl<P: Ports> Deployments<P> {
+    /// Takes what AWS has told.
+    async fn notice(&self, notice: &Notice) -> Result<Handled, PortError> {
+        match notice {
+            Notice::Image(image) => self.image(image).await,
+            Notice::Alarm(alarm) => self.alarm(alarm).await,
+            Notice::Run(run) => self.ran(run).await,
+            Notice::Other => Ok(Handled::Recorded),
+        }
     }
 }
 

@@ -15,9 +15,10 @@ use crate::border::Border;
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::declare::Declared;
+use crate::protocol::work::{Claim, Work, work};
 use crate::protocol::{Handled, Inbox};
 use crate::table;
-use keelway_domain::border::{Act, Home, Permitted, Resource, ResourceKind};
+use keelway_domain::border::{Act, Denied, Home, Permitted, Resource, ResourceKind};
 use keelway_domain::cause::Cause;
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::observe::Observed;
@@ -224,38 +225,62 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         let condition = item.map_or(Condition::Absent, |item| Condition::Version(item.version()));
         Ok(ports.write(&Write::Put(due, condition)).await? == Written::Done)
     }
+}
 
-    /// What of a cluster is wanted after a place, what is seen of it, and whether there may be more. Its token goes to a server
-    /// that its namespace may use, and serves pipelines of those whom its namespace lets in.
-    async fn see(
-        &self,
-        name: &str,
-        cluster: &Cluster,
-        after: Option<&str>,
-    ) -> Result<(Vec<Wanted>, Vec<Observed>, bool), PortError> {
-        let ports = &self.pipelines.ports;
-        let (namespace, short) = name.split_once('/').unwrap_or(("default", name));
-        let border = Border::of(ports, namespace).await?;
-        let may = |from: &str| border.let_in(from, Act::Observe, short).is_ok();
-        let (wanted, more) = named(ports, name, after, may).await?;
-        let server = Resource::named(ResourceKind::Servers, cluster.server.as_str());
-        let seen = match border.permit(server, cluster.vouched, &Home::NOWHERE) {
-            _ if wanted.is_empty() => vec![],
-            Ok(server) => self.clusters.read(name, &server, cluster, &wanted).await?,
-            Err(denied) => {
-                let error = Some(denied.to_string());
-                vec![Observed { revision: None, ready: false, error, at: ports.now(), by: vec![] }; wanted.len()]
-            }
-        };
-        Ok((wanted, seen, more))
+/// One reading of a cluster. It is claimed from nobody: of two readings, the newer facts count.
+struct Reading<'a, P, C> {
+    on: &'a Observer<P, C>,
+    name: &'a str,
+    after: Option<&'a str>,
+    again: bool,
+}
+
+/// What of a cluster is read.
+struct Asked {
+    wanted: Vec<Wanted>,
+    /// There may be more.
+    more: bool,
+    /// The server that its token goes to, if its namespace may use it.
+    server: Result<Permitted, Denied>,
+}
+
+impl<P: Ports, C: Clusters> Work for Reading<'_, P, C> {
+    type Found = Cluster;
+    type Task = Asked;
+    type Outcome = Vec<Observed>;
+
+    async fn find(&self) -> Result<Option<Cluster>, PortError> {
+        let known = self.on.pipelines.clusters().get(&Address::parse(self.name)).await?;
+        Ok(known.map(|cluster| cluster.spec))
     }
 
-    async fn observe(&self, name: &str, after: Option<&str>, cause: Cause) -> Result<Handled, PortError> {
-        let ports = &self.pipelines.ports;
-        let Some(cluster) = self.pipelines.clusters().get(&Address::parse(name)).await? else { return Ok(Handled::Stale) };
-        let (wanted, seen, more) = self.see(name, &cluster.spec, after).await?;
+    /// It serves pipelines of those whom its namespace lets in.
+    async fn claim(&self, cluster: &Cluster) -> Result<Claim<Asked>, PortError> {
+        let ports = &self.on.pipelines.ports;
+        let (namespace, short) = self.name.split_once('/').unwrap_or(("default", self.name));
+        let border = Border::of(ports, namespace).await?;
+        let may = |from: &str| border.let_in(from, Act::Observe, short).is_ok();
+        let (wanted, more) = named(ports, self.name, self.after, may).await?;
+        let server = Resource::named(ResourceKind::Servers, cluster.server.as_str());
+        Ok(Claim::Mine(Asked { wanted, more, server: border.permit(server, cluster.vouched, &Home::NOWHERE) }))
+    }
+
+    async fn outside(&self, cluster: &Cluster, asked: &Asked) -> Result<Option<Vec<Observed>>, PortError> {
+        let wanted = &asked.wanted;
+        Ok(Some(match &asked.server {
+            _ if wanted.is_empty() => vec![],
+            Ok(server) => self.on.clusters.read(self.name, server, cluster, wanted).await?,
+            Err(denied) => {
+                let (error, at) = (Some(denied.to_string()), self.on.pipelines.ports.now());
+                vec![Observed { revision: None, ready: false, error, at, by: vec![] }; wanted.len()]
+            }
+        }))
+    }
+
+    async fn tell(&self, _: &Cluster, asked: Asked, seen: Vec<Observed>) -> Result<Handled, PortError> {
+        let (pipelines, Asked { wanted, more, .. }) = (&self.on.pipelines, asked);
         let keys: Vec<Key> = wanted.iter().map(|wanted| keys::observation(&wanted.apps[0], &wanted.target)).collect();
-        let known = table::read(ports, &keys).await?;
+        let known = table::read(&pipelines.ports, &keys).await?;
         let expires = |key: &Key| known.get(key).is_some_and(|item| item.number("ttl").is_some());
         let mut place = None;
         for ((Wanted { target, apps }, observed), key) in wanted.iter().zip(&seen).zip(&keys) {
@@ -264,21 +289,21 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
                 Some((version, known)) if same(&known, observed) => {
                     // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept
                     // from now on.
-                    if cause.again || expires(key) {
-                        self.pipelines.observe(&fact(version, known)).await?;
+                    if self.again || expires(key) {
+                        pipelines.observe(&fact(version, known)).await?;
                     }
                 }
-                _ => drop(self.pipelines.observe(&fact(observed.at.0, observed.clone())).await?),
+                _ => drop(pipelines.observe(&fact(observed.at.0, observed.clone())).await?),
             }
             place = Some(keys::place(&apps[0], target));
         }
         match place {
             Some(after) if more || seen.len() < wanted.len() => {
-                let rest = Observe::Observe { cluster: name.to_owned(), after: Some(after) };
-                table::send_all(ports, &[rest.letter()]).await?;
+                let rest = Observe::Observe { cluster: self.name.to_owned(), after: Some(after) };
+                table::send_all(&pipelines.ports, &[rest.letter()]).await?;
             }
             None if !wanted.is_empty() => {
-                let reason = format!("nothing of cluster {name} could be read in time");
+                let reason = format!("nothing of cluster {} could be read in time", self.name);
                 return Err(PortError::Retry { request: "observe", reason });
             }
             _ => {}
@@ -301,6 +326,7 @@ impl<P: Ports, C: Clusters> Inbox for Observer<P, C> {
     }
     async fn message(&self, message: &Observe, cause: Cause) -> Result<Handled, PortError> {
         let Observe::Observe { cluster, after } = message;
-        self.observe(cluster, after.as_deref(), cause).await
+        let reading = Reading { on: self, name: cluster, after: after.as_deref(), again: cause.again };
+        work(self.ports(), cause, &reading).await
     }
 }

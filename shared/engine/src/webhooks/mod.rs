@@ -3,6 +3,7 @@
 //! An event becomes one message for each subscription that takes it, and each message one [`Delivery`], whose id follows from the
 //! subscription and the event. Wake-ups have it tried, through [`Sender`]. The deliveries are the log, too: they expire.
 
+mod attempt;
 mod codec;
 mod health;
 pub mod keys;
@@ -17,24 +18,23 @@ pub use places::PLACES;
 pub use subscriptions::{Applied, MOST, Off, Subscriptions};
 pub use views::{DeliveryPage, Redelivery};
 
-use crate::item::{Item, Key, MAX_ITEM_BYTES};
+use crate::item::Key;
 use crate::ports::{PortError, Ports};
+use crate::protocol::work::work;
 use crate::protocol::{self, Change, Engine, Handled, Handler, Inbox, Verdict, invalid, run};
-use crate::sequences::{history, waits};
+use crate::sequences::history;
 use crate::table::{self, Items};
+use attempt::Try;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{self, Attempt, Decision, Delivery, End, Executor, Facts, Health, Input, Subscription, decide};
+use keelway_domain::webhooks::{self, Attempt, Decision, Delivery, Executor, Facts, Health, Input, Subscription, decide};
 use serde_json::Value;
 use std::future::Future;
 
 /// The engine's name, and that of its queue.
 pub const NAME: &str = "webhooks";
-
-/// What the attempts of a delivery take of its item at most.
-const ROOM: usize = 64 * 1024;
 
 /// Settings of the installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,47 +120,6 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         self.known.version() == other.known.version()
     }
 
-    /// The next attempt, if it is due; else what an earlier delivery of the message left undone.
-    async fn attempt(&self, to: SubjectId, cause: Cause) -> Result<Handled, PortError> {
-        let item = self.ports.get(&keys::delivery(to)).await?;
-        // It has ended long ago, and expired.
-        let Some(x) = item.as_ref().map(Loaded::read).transpose()?.map(|loaded| loaded.x) else { return Ok(Handled::Stale) };
-        let now = self.ports.now();
-        if x.due.is_none_or(|due| due > now) {
-            return self.turn(to, (Input::Wake, None), cause).await;
-        }
-        let of = Address { namespace: x.of.0.clone(), name: x.of.1.clone() };
-        let applied = self.subscription(&of).await?;
-        let applied = match &applied {
-            None => return self.turn(to, (Input::Stop(End::Deleted), None), cause).await,
-            Some(Applied { off: Some(_), .. }) => return self.turn(to, (Input::Stop(End::Disabled), None), cause).await,
-            Some(applied) => applied,
-        };
-        if !has_room(&x) {
-            return self.turn(to, (Input::Stop(End::TooLarge), None), cause).await;
-        }
-        if x.executor != Executor::default() && waits::is_over(&self.ports, &x.event).await? {
-            return self.turn(to, (Input::Stop(End::TaskOver), None), cause).await;
-        }
-        let Some(place) = self.places.take(&of, now) else {
-            tracing::info!(webhook = %of, delivery = %to, "put back: the receiver takes long, and has its share of the places");
-            return self.turn(to, (Input::PutBack(x.attempts.len()), None), cause).await;
-        };
-        let request = Request { of: &of, subscription: &applied.value, delivery: &x, now };
-        let attempt = self.sender.send(&request).await?;
-        place.made(&attempt, self.ports.now());
-        tracing::info!(
-            webhook = %of,
-            delivery = %to,
-            attempt = x.attempts.len() + 1,
-            status = attempt.status,
-            duration_ms = attempt.ms,
-            error = attempt.error,
-            "webhook tried"
-        );
-        self.turn(to, (Input::Attempted(x.attempts.len(), &attempt), Some(applied)), cause).await
-    }
-
     /// An event that is too large is recorded with the reason, before anything else is written.
     async fn too_large(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let (size, limit) = (event.size(), self.limits.max_event_bytes);
@@ -210,7 +169,7 @@ impl<P: Ports, S: Sender> Inbox for Webhooks<P, S> {
             Message::Deliver { to, event, again, unmatched } => {
                 run(self, cause, &Begin { to, event, again: again.as_deref(), unmatched: *unmatched, cause }).await
             }
-            Message::Wake { to, .. } => self.attempt(*to, cause).await,
+            Message::Wake { to, .. } => work(&self.ports, cause, &Try { on: self, to: *to, cause }).await,
             Message::Now { to, attempts } => self.turn(*to, (Input::Now(*attempts), None), cause).await,
         }
     }
@@ -233,16 +192,6 @@ struct Begin<'a> {
     again: Option<&'a str>,
     unmatched: bool,
     cause: Cause,
-}
-
-/// Whether what a receiver answers can be kept. Events are smaller than that by far, except those that older code took.
-fn has_room(x: &Delivery) -> bool {
-    let item = Item { key: keys::delivery(x.id), attrs: codec::attributes(x, x.began) };
-    item.size() + ROOM.saturating_sub(json_bytes(&x.attempts)) <= MAX_ITEM_BYTES
-}
-
-fn json_bytes(attempts: &[Attempt]) -> usize {
-    crate::json::json(&attempts).len()
 }
 
 impl Begin<'_> {

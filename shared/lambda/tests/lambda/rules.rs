@@ -39,7 +39,7 @@ fn the_rules_take_the_ends_of_what_keelway_started_and_of_nothing_else() {
             "additional-information": {"environment": {"environment-variables": variable(name)}}}})
     };
     // What the engine reads the attempt from.
-    for known in keelway_engine::deployments::started::VARIABLES {
+    for known in keelway_domain::deployments::runner::VARIABLES {
         let taken_by = |event: &Value| taken(event).len();
         let expected = usize::from(known == "DEPLOYMENT_ATTEMPT");
         assert_eq!((taken_by(&task("STOPPED", known)), taken_by(&build(known))), (expected, expected), "{known}");

@@ -1,5 +1,6 @@
 //! Tokens, who somebody is, and the audit.
 
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 
 /// What somebody may do, and where.
@@ -94,19 +95,11 @@ impl std::fmt::Debug for TokenAnswer {
     }
 }
 
-/// A page of tokens, by name: `GET /v1/tokens`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct TokenPage {
+page! {
+    /// A page of tokens, by name: `GET /v1/tokens`.
+    TokenPage of TokenState;
     /// In the order of their names.
-    pub tokens: Vec<TokenState>,
-    /// Where the next page begins; `0`: there is none.
-    pub next_page_key: String,
-    /// The most that a page has.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
+    "tokens"
 }
 
 /// Who sends the request: `GET /v1/whoami`.
@@ -125,19 +118,11 @@ pub struct WhoAmI {
     pub grants: Vec<GrantState>,
 }
 
-/// A page of the audit, newest first: `GET /v1/audit`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct AuditPage {
+page! {
+    /// A page of the audit, newest first: `GET /v1/audit`. It may be short or empty although there are more.
+    AuditPage of AuditEntry;
     /// What was done.
-    pub entries: Vec<AuditEntry>,
-    /// Where the next page begins; `0`: there is none. A page may be short or empty although there are more.
-    pub next_page_key: String,
-    /// The most that a page has.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
+    "entries"
 }
 
 /// What somebody did.

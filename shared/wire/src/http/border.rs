@@ -1,5 +1,6 @@
 //! What a project says about its border, as the API shows it.
 
+use crate::http::page::page;
 use keelway_domain::border::{Consent, Pattern, Policy};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,17 +93,9 @@ pub struct BorderGap {
     pub consent: Option<ConsentState>,
 }
 
-/// A page of what stored manifests name and may not: `GET /v1/border`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct BorderPage {
+page! {
+    /// A page of what stored manifests name and may not: `GET /v1/border`.
+    BorderPage of BorderGap, sized "How many manifests a page looks at, at most. It may have any number of gaps.";
     /// What is missing, by kind, namespace and name.
-    pub gaps: Vec<BorderGap>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many manifests a page looks at, at most. It may have any number of gaps.
-    pub page_size: u64,
-    /// How many gaps this page has.
-    pub total_count: u64,
+    "gaps"
 }

@@ -1,5 +1,6 @@
 //! Definitions: what is applied, and the revisions of shipyards.
 
+use crate::http::page::page;
 use keelway_domain::diff::FieldChange;
 use serde::{Deserialize, Serialize};
 
@@ -56,19 +57,11 @@ pub struct AppliedDocument {
     pub changes: Vec<FieldChange>,
 }
 
-/// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct RevisionPage {
+page! {
+    /// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
+    RevisionPage of RevisionState;
     /// The times that a revision was put in force, newest first.
-    pub revisions: Vec<RevisionState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many a page has at most.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
+    "revisions"
 }
 
 /// One time that a revision was put in force.

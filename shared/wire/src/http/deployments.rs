@@ -9,25 +9,16 @@ pub use deployers::*;
 pub use requests::*;
 
 use super::promotions::Actor;
+use crate::http::page::{Clock, page};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A page of deployment configs: `GET /v1/deploymentConfigs`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ConfigPage {
+page! {
+    /// A page of deployment configs: `GET /v1/deploymentConfigs`.
+    ConfigPage of ConfigState, and Clock;
     /// By name.
-    pub deployment_configs: Vec<ConfigState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many configs a page has at most.
-    pub page_size: u64,
-    /// How many configs this page has.
-    pub total_count: u64,
-    /// The server's clock.
-    pub now: String,
+    "deploymentConfigs"
 }
 
 /// How a deployment config is: `GET /v1/deploymentConfigs/{id}/status`.
@@ -139,21 +130,11 @@ pub struct TriggerState {
     pub pushed_at: Option<String>,
 }
 
-/// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct VersionPage {
+page! {
+    /// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
+    VersionPage of VersionState, and Clock;
     /// One per attempt.
-    pub deployments: Vec<VersionState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many entries a page has at most.
-    pub page_size: u64,
-    /// How many entries this page has.
-    pub total_count: u64,
-    /// The server's clock.
-    pub now: String,
+    "deployments"
 }
 
 /// A numbered version of a config, and how its deployment goes: `GET /v1/deployments/{id}-{n}`.
@@ -309,21 +290,11 @@ pub struct TargetState {
     pub message: String,
 }
 
-/// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = ConfigAuditPage))]
-#[serde(rename_all = "camelCase", default)]
-pub struct AuditPage {
+page! {
+    /// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
+    ConfigAuditPage of AuditEntry, and Clock;
     /// The entries.
-    pub entries: Vec<AuditEntry>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many entries a page has at most.
-    pub page_size: u64,
-    /// How many entries this page has.
-    pub total_count: u64,
-    /// The server's clock.
-    pub now: String,
+    "entries"
 }
 
 /// An entry of a config's audit.

@@ -1,5 +1,6 @@
 //! Executions as the API shows them, and the environments they change.
 
+use crate::http::page::{Clock, page};
 use serde::{Deserialize, Serialize};
 
 /// One execution of a sequence in a stage.
@@ -188,21 +189,11 @@ pub struct Ended {
     pub result: String,
 }
 
-/// A page of environments: `GET /v1/project/{project}/environment`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct EnvironmentPage {
+page! {
+    /// A page of environments: `GET /v1/project/{project}/environment`.
+    EnvironmentPage of EnvironmentState, and Clock, sized "How many services a page has at most.";
     /// By service, each in the shipyard's order.
-    pub environments: Vec<EnvironmentState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many services a page has at most.
-    pub page_size: u64,
-    /// How many environments this page has.
-    pub total_count: u64,
-    /// The server's clock, RFC 3339.
-    pub now: String,
+    "environments"
 }
 
 /// `GET /v1/project/{project}/queue`

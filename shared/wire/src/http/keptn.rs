@@ -1,5 +1,6 @@
 //! Bodies of requests that only Keptn's clients send, in Keptn's words. Members that they send and nothing here needs are ignored.
 
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 
 /// A file of a project, a stage or a service.
@@ -36,19 +37,11 @@ pub struct Resources {
     pub resources: Vec<Resource>,
 }
 
-/// A page of resources: `GET …/resource`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ResourcePage {
+page! {
+    /// A page of resources: `GET …/resource`.
+    ResourcePage of Resource;
     /// By URI, without contents.
-    pub resources: Vec<Resource>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many resources a page has at most.
-    pub page_size: u64,
-    /// How many resources this page has.
-    pub total_count: u64,
+    "resources"
 }
 
 /// The body of `PUT …/resource/{uri}`.
@@ -215,17 +208,9 @@ pub struct LogEntry {
     pub gitcommitid: String,
 }
 
-/// A page of logs, newest first: `GET /v1/log`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct LogPage {
+page! {
+    /// A page of logs, newest first: `GET /v1/log`.
+    LogPage of LogEntry, by i64;
     /// The entries.
-    pub logs: Vec<LogEntry>,
-    /// Where the next page begins; 0 on the last one.
-    pub next_page_key: i64,
-    /// How many entries a page has at most.
-    pub page_size: u64,
-    /// How many entries this page has.
-    pub total_count: u64,
+    "logs"
 }

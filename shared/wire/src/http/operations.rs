@@ -1,5 +1,6 @@
 //! What operators read: dead letters, input that could not be used, and whether the installation works.
 
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 
 /// A dead letter: `GET /v1/dead-letters/{id}`; without its body in lists.
@@ -32,19 +33,11 @@ pub struct DeadLetter {
     pub body: Option<String>,
 }
 
-/// A page of dead letters, newest first: `GET /v1/dead-letters`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct DeadLetterPage {
+page! {
+    /// A page of dead letters, newest first: `GET /v1/dead-letters`.
+    DeadLetterPage of DeadLetter;
     /// The letters.
-    pub dead_letters: Vec<DeadLetter>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many letters a page has at most.
-    pub page_size: u64,
-    /// How many letters this page has.
-    pub total_count: u64,
+    "deadLetters"
 }
 
 /// How the installation is set up, and whether its rules are enabled: `GET /v1/checks`.
@@ -119,19 +112,18 @@ pub struct InvalidInput {
     pub truncated: bool,
 }
 
-/// A page of a day's invalid input, newest first: `GET /v1/invalid`.
+page! {
+    /// A page of a day's invalid input, newest first: `GET /v1/invalid`.
+    InvalidPage of InvalidInput, and Day;
+    /// The input.
+    "invalid"
+}
+
+/// Of which day a page is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct InvalidPage {
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct Day {
     /// The day, UTC: `2026-11-22`.
     pub day: String,
-    /// The input.
-    pub invalid: Vec<InvalidInput>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many entries a page has at most.
-    pub page_size: u64,
-    /// How many entries this page has.
-    pub total_count: u64,
 }

@@ -6,23 +6,14 @@ mod requests;
 pub use past::*;
 pub use requests::*;
 
+use crate::http::page::{Clock, page};
 use serde::{Deserialize, Serialize};
 
-/// A page of pipelines: `GET /v1/pipelines`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct PipelinePage {
+page! {
+    /// A page of pipelines: `GET /v1/pipelines`.
+    PipelinePage of PipelineEntry, and Clock;
     /// By name.
-    pub pipelines: Vec<PipelineEntry>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many pipelines a page has at most.
-    pub page_size: u64,
-    /// How many pipelines this page has.
-    pub total_count: u64,
-    /// The server's clock.
-    pub now: String,
+    "pipelines"
 }
 
 /// A pipeline in one line.

@@ -1,5 +1,6 @@
 //! Schedules as the API shows them.
 
+use crate::http::page::{Clock, page};
 use serde::{Deserialize, Serialize};
 
 /// A schedule: `GET /v1/schedules/{project}/{name}`.
@@ -79,19 +80,9 @@ pub struct ScheduleRun {
     pub context: String,
 }
 
-/// A page of schedules: `GET /v1/schedules/{project}`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct SchedulePage {
+page! {
+    /// A page of schedules: `GET /v1/schedules/{project}`.
+    SchedulePage of ScheduleState, and Clock;
     /// By name.
-    pub schedules: Vec<ScheduleState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many a page has at most.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
-    /// The server's clock, RFC 3339.
-    pub now: String,
+    "schedules"
 }

@@ -1,5 +1,6 @@
 //! Webhook subscriptions and their deliveries. All times are RFC 3339; lists end with `nextPageKey` `"0"`.
 
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -44,19 +45,11 @@ pub struct WebhookDisabled {
     pub delivery: String,
 }
 
-/// A page of subscriptions, by namespace and name: `GET /v1/webhookSubscriptions`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct WebhookPage {
+page! {
+    /// A page of subscriptions, by namespace and name: `GET /v1/webhookSubscriptions`.
+    WebhookPage of WebhookState;
     /// The subscriptions.
-    pub webhook_subscriptions: Vec<WebhookState>,
-    /// Where the next page begins.
-    pub next_page_key: String,
-    /// How many a page has at most.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
+    "webhookSubscriptions"
 }
 
 /// A delivery: `GET /v1/deliveries/{namespace}/{id}`.
@@ -115,19 +108,12 @@ pub struct DeliveryAttempt {
     pub error: String,
 }
 
-/// A page of deliveries, newest first: `GET /v1/deliveries`. A page that is filtered may have few or none, and yet not be the last.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct DeliveryPage {
+page! {
+    /// A page of deliveries, newest first: `GET /v1/deliveries`. A page that is filtered may have few or none, and yet not be the
+    /// last.
+    DeliveryPage of DeliveryState;
     /// The deliveries.
-    pub deliveries: Vec<DeliveryState>,
-    /// Where the next page begins.
-    pub next_page_key: String,
-    /// How many a page has at most.
-    pub page_size: u64,
-    /// How many this page has.
-    pub total_count: u64,
+    "deliveries"
 }
 
 /// The answer to `POST /v1/deliveries/{namespace}/{id}/redeliver`.

@@ -10,7 +10,8 @@ use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
-use keelway_engine::functions::{Function, Functions, Route};
+use keelway_domain::deployments::plan::Function;
+use keelway_engine::aliases::{Aliases, Route};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::path::Path;
@@ -53,7 +54,7 @@ fn touch(path: &Path) -> Outcome {
 /// Where an alias of a function points.
 fn alias(stack: &Stack, function: &str, alias: &str) -> Result<Option<Route>, Problem> {
     let of = Function { name: function.into(), region: None };
-    let found = stack.wait(stack.ports().alias(&of, alias)).map_err(|error| Problem(error.to_string()))?;
+    let found = stack.wait(stack.ports().find(&of, alias)).map_err(|error| Problem(error.to_string()))?;
     Ok(found.map(|found| found.route))
 }
 

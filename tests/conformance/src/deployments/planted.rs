@@ -156,8 +156,8 @@ impl Planted {
         let kind = |received: &Received| match &received.parcel {
             Parcel::Own(text) => match serde_json::from_str::<Message>(text) {
                 Ok(Message::Command { .. }) => AtHand::Command,
+                Ok(Message::Notice { .. }) | Err(_) => AtHand::Other,
                 Ok(_) => AtHand::Evaluation,
-                Err(_) => AtHand::Other,
             },
             Parcel::Event(_) | Parcel::Invalid { .. } => AtHand::Other,
         };

@@ -1,7 +1,6 @@
 //! A world with one artifact source and the config `app`, for tests that say what happens when.
 
-use super::{Both, DeploymentsWorld, HERE, Rider, Starter};
-use keelway_domain::cause::Cause;
+use super::{Both, DeploymentsWorld, Rider, Starter};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, Config, LEASE, Progress, Status};
@@ -14,8 +13,8 @@ use keelway_engine::protocol::{Handled, Inbox};
 use keelway_world::case::{Answer, Said, Stand};
 use keelway_world::deployments::{DeploymentsStand, REPOSITORY, SOURCE, Waiting};
 use keelway_world::exec::block_on;
-use keelway_world::queue::Parcel;
-use keelway_world::story::Mode;
+use keelway_world::queue::{Parcel, Received};
+use keelway_world::story::{Mode, handle};
 use serde_json::{Value, json};
 
 /// A config `app` in the namespace `shop`, and everything around it.
@@ -103,15 +102,13 @@ impl Shop {
     }
 
     /// An event of an AWS service, of this time.
-    pub fn aws(&mut self, (source, ty): (&str, &str), data: &Value, at: Timestamp) -> CloudEvent {
+    pub fn aws(&mut self, (source, ty): (&str, &str), data: &Value, at: Timestamp) -> Parcel {
         self.world.event(source, ty, data, at)
     }
 
     /// An event of ECR about an image.
-    pub fn ecr(&mut self, action: &str, tag: Option<&str>, digest: &str, at: Timestamp) -> CloudEvent {
+    pub fn ecr(&mut self, action: &str, tag: Option<&str>, digest: &str, at: Timestamp) -> Parcel {
         let mut data = json!({"action-type": action, "result": "SUCCESS", "repository-name": REPOSITORY, "image-digest": format!("sha256:{digest}")});
-        data["account"] = HERE.0.into();
-        data["region"] = HERE.1.into();
         if let Some(tag) = tag {
             data["image-tag"] = tag.into();
         }
@@ -126,10 +123,10 @@ impl Shop {
     }
 
     /// Has an event handled, with everything that follows at once.
-    pub fn tell(&mut self, event: CloudEvent) -> Option<Handled> {
+    pub fn tell(&mut self, event: impl Into<Parcel>) -> Option<Handled> {
         // Two messages have two times.
         self.world.wait(Span(1));
-        match self.world.story.put_in(Parcel::Event(event)) {
+        match self.world.story.put_in(event.into()) {
             Answer { said: Some(Said::Handled(handled)), .. } => Some(handled),
             _ => None,
         }
@@ -199,9 +196,10 @@ impl Shop {
     ///
     /// # Errors
     /// Of the ports.
-    pub fn handles(&self, event: &CloudEvent) -> Result<Handled, keelway_engine::ports::PortError> {
-        let cause = Cause::of(event.to_bytes().as_bytes(), self.world.now());
-        block_on(Inbox::event(&self.engine(), event, cause))
+    pub fn handles(&self, event: &Parcel) -> Result<Handled, keelway_engine::ports::PortError> {
+        let (engine, sent) = (keelway_engine::deployments::NAME.into(), self.world.now());
+        let received = Received { engine, sent, parcel: event.clone(), letter: None, again: false };
+        block_on(handle(&self.engine(), &received))
     }
 }
 

@@ -4,8 +4,6 @@ use super::{Both, HERE, Plant, Starter};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Repository};
 use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
-use keelway_domain::event::CloudEvent;
-use keelway_domain::names::Context;
 use keelway_domain::note::Note;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
@@ -17,6 +15,7 @@ use keelway_engine::protocol::declare::Outcome;
 use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::protocol::{Handled, Inbox, Loaded};
 use keelway_engine::registry::{Registry, Tagged};
+use keelway_wire::aws::events::notice;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::case::{Answer, Entrance, Stand};
 use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE, view};
@@ -55,7 +54,7 @@ pub struct DeploymentsWorld {
     configs: BTreeSet<Address>,
     events: u64,
     evaluations: u32,
-    pushes: Vec<CloudEvent>,
+    pushes: Vec<Parcel>,
     rng: Rng,
 }
 
@@ -153,31 +152,24 @@ impl DeploymentsWorld {
         answer
     }
 
-    /// An event of AWS, as its reader hands it to the engine.
-    pub fn event(&mut self, source: &str, ty: &str, data: &Value, at: Timestamp) -> CloudEvent {
+    /// An event of a service of AWS, as the bus puts it on the queue.
+    pub fn event(&mut self, source: &str, ty: &str, detail: &Value, at: Timestamp) -> Parcel {
         self.events += 1;
-        let id = format!("event-{}", self.events);
-        CloudEvent {
-            context: Context::of(&id),
-            id,
-            source: source.into(),
-            ty: ty.into(),
-            time: at,
-            authors: vec![],
-            triggered_id: None,
-            git_commit_id: None,
-            data: data.as_object().cloned().unwrap_or_default(),
-        }
+        let envelope = json!({
+            "id": format!("event-{}", self.events), "source": source, "detail-type": ty, "time": at.rfc3339(), "detail": detail,
+            "account": HERE.0, "region": HERE.1,
+        });
+        told(&envelope, at)
     }
 
-    fn pushed(&mut self, event: CloudEvent) -> Answer {
+    fn pushed(&mut self, event: Parcel) -> Answer {
         if !matches!(self.rider, Rider::Shuffled(_)) || self.configs.is_empty() {
-            return self.story.put_in(Parcel::Event(event));
+            return self.story.put_in(event);
         }
-        self.story.world.enqueue(NAME, Parcel::Event(event.clone()));
+        self.story.world.enqueue(NAME, event.clone());
         if !self.pushes.is_empty() {
             let old = self.rng.pick(&self.pushes).clone();
-            self.story.world.enqueue(NAME, Parcel::Event(old));
+            self.story.world.enqueue(NAME, old);
         }
         self.pushes.push(event);
         Answer::unknown()
@@ -185,6 +177,15 @@ impl DeploymentsWorld {
 
     fn may_say(&self) -> bool {
         self.story.is_clean()
+    }
+}
+
+/// What a service of AWS tells, as the function reads it.
+fn told(envelope: &Value, now: Timestamp) -> Parcel {
+    match notice(envelope, now) {
+        Some(Ok(notice)) => Parcel::Own(Message::Notice { notice }.letter().body),
+        Some(Err(error)) => Parcel::Invalid { reason: error.to_string(), text: envelope.to_string() },
+        None => Parcel::Invalid { reason: "no service of AWS told it".into(), text: envelope.to_string() },
     }
 }
 
@@ -356,7 +357,7 @@ impl DeploymentsStand for DeploymentsWorld {
         let state = if on { "ALARM" } else { "OK" };
         let data = json!({"alarmName": alarm, "state": {"value": state}});
         let event = self.event("aws.cloudwatch", "CloudWatch Alarm State Change", &data, self.story.world.now());
-        self.story.put_in(Parcel::Event(event));
+        self.story.put_in(event);
     }
     fn evaluate(&mut self, namespace: &str, name: &str, times: u32) {
         for _ in 0..times {

@@ -3,7 +3,6 @@
 use keelway_conformance::deployments::{Shop, definition, on_image, tag};
 use keelway_domain::deployments::definition::{AutoRollback, Concurrency, Definition, Trigger};
 use keelway_domain::deployments::{Command, Status};
-use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, keys};
@@ -46,7 +45,7 @@ fn a_deletion_that_arrives_late_or_again_hides_no_image() {
     for order in orders(&[0, 1, 2, 3]) {
         let mut shop = Shop::new();
         let (t0, t10, t20) = (at(&shop, 0), at(&shop, 10), at(&shop, 20));
-        let all: [CloudEvent; 4] = [
+        let all: [Parcel; 4] = [
             shop.ecr("PUSH", Some("v1"), "a", t0),
             shop.ecr("DELETE", Some("v1"), "a", t10),
             shop.ecr("PUSH", Some("v1"), "a", t20),
@@ -206,7 +205,7 @@ fn everybody_who_watches_a_tag_or_an_alarm_is_told_however_many_they_are() {
         shop.world.keep(entry(keys::watches(&tag("main"), &of(n)), n));
         shop.world.keep(entry(keys::alarmed("errors", &of(n)), n));
     }
-    let told = |shop: &mut Shop, event: CloudEvent, what: &str| {
+    let told = |shop: &mut Shop, event: Parcel, what: &str| {
         shop.world.story.world.core().queue.messages.clear();
         shop.handles(&event).unwrap();
         let core = shop.world.story.world.core();

@@ -41,6 +41,7 @@ mod webhook_changes;
 mod webhook_plants;
 mod webhook_seeds;
 mod webhook_stand;
+mod works;
 
 /// The simulations make and drop small things all the time: they take a quarter to a third less CPU time with it.
 #[global_allocator]

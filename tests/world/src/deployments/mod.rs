@@ -52,7 +52,7 @@ pub(crate) fn namespace(telling: &Telling<'_, Deploys>) -> String {
 pub fn takes(source: &str, ty: &str) -> bool {
     let triggered = ["deployment", "rollback"].iter().any(|name| ty == format!("sh.keptn.event.{name}.triggered"));
     let task = triggered || ty == "dev.keelway.task.cancelled";
-    ["aws.ecr", "aws.cloudwatch"].contains(&source) || source == ENGINE && task
+    source == ENGINE && task
 }
 
 impl Dialect for Deploys {

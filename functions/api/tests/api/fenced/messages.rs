@@ -108,6 +108,7 @@ fn of_deployments(f: &Furnished) -> Vec<(&'static str, Does)> {
         ),
         ("over", Nothing(json!({"to": to, "triggered": "alfatask"}))),
         ("saw", Nothing(json!({"to": to, "sight": {"n": 1, "t": now, "p": {"eu": {"e": "alfa", "s": "alfa"}}}}))),
+        ("notice", AsItSays("functions/deployments makes it from an event of a service of AWS, which nobody else can send")),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! What is asked of deployment configs and told about images, and the answers.
 
 use super::VersionState;
+use crate::http::page::page;
 use keelway_domain::diff::FieldChange;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -317,19 +318,11 @@ pub enum ArtifactAction {
     Delete,
 }
 
-/// A page of artifact sources: `GET /v1/artifactSources`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct ArtifactSourcePage {
+page! {
+    /// A page of artifact sources: `GET /v1/artifactSources`.
+    ArtifactSourcePage of ArtifactSourceState;
     /// By name.
-    pub artifact_sources: Vec<ArtifactSourceState>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many sources a page has at most.
-    pub page_size: u64,
-    /// How many sources this page has.
-    pub total_count: u64,
+    "artifactSources"
 }
 
 /// An artifact source.

@@ -1,24 +1,24 @@
 //! What happened to pipelines, what they wait for, and what is open for them.
 
 use super::{PromotionState, PullRequestState};
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 
-/// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = PipelineHistoryPage))]
-#[serde(rename_all = "camelCase", default)]
-pub struct HistoryPage {
+page! {
+    /// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
+    PipelineHistoryPage of PastPromotion, and Commands, sized "How many promotions and commands a page has at most.";
     /// Promotions that are over, newest first.
-    pub promotions: Vec<PastPromotion>,
+    "promotions"
+}
+
+/// What a page of the history has beside promotions; its members count, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct Commands {
     /// Commands that were obeyed, newest first.
     pub commands: Vec<PastCommand>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many promotions and commands a page has at most.
-    pub page_size: u64,
-    /// How many promotions and commands this page has.
-    pub total_count: u64,
-    /// The server's clock.
+    /// The server's clock: what all times of the answer are compared with, RFC 3339.
     pub now: String,
 }
 

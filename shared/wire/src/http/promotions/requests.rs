@@ -1,6 +1,7 @@
 //! What is asked of pipelines, and the answers; and what is registered for them.
 
 use super::{PromotionState, WaitingApproval};
+use crate::http::page::page;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -110,19 +111,11 @@ pub struct ObservedFact {
     pub newer: bool,
 }
 
-/// A page of clusters (`GET /v1/clusters`) or git hosts (`GET /v1/githosts`).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
-#[serde(rename_all = "camelCase", default)]
-pub struct RegisteredPage {
+page! {
+    /// A page of clusters (`GET /v1/clusters`) or git hosts (`GET /v1/githosts`).
+    RegisteredPage of Registered;
     /// By namespace and name.
-    pub items: Vec<Registered>,
-    /// Where the next page begins; `"0"` on the last one.
-    pub next_page_key: String,
-    /// How many items a page has at most.
-    pub page_size: u64,
-    /// How many items this page has.
-    pub total_count: u64,
+    "items"
 }
 
 /// A registered cluster or git host.

@@ -1,0 +1,61 @@
+//! Reads what the queue brings: beside events and messages, what services of AWS tell.
+
+use keelway_domain::time::Timestamp;
+use keelway_engine::deployments::{Delivery, Message};
+use keelway_engine::protocol::Body;
+use keelway_lambda::delivery::{NotUnderstood, delivery, shortened};
+use keelway_wire::aws::events::notice;
+
+/// As [`delivery`]; the event of a service of AWS becomes a message.
+///
+/// # Errors
+/// As [`delivery`].
+pub fn read(body: &str, sent: Timestamp, again: bool) -> Result<Delivery, NotUnderstood> {
+    let body = match serde_json::from_str(body).ok().and_then(|envelope| notice(&envelope, sent)) {
+        None => return delivery(body, sent, again),
+        Some(Ok(notice)) => Body::Own(Message::Notice { notice }),
+        Some(Err(error)) => Body::Invalid { reason: error.to_string(), text: shortened(body) },
+    };
+    Ok(Delivery { sent, again, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::about::about;
+    use keelway_domain::deployments::notice::{Image, Notice};
+    use keelway_domain::deployments::registry::Repository;
+
+    fn envelope(source: &str, action: &str) -> String {
+        format!(
+            r#"{{"version":"0","id":"13cde686-328b-6117-af20-0e5566167482","detail-type":"ECR Image Action","source":"{source}",
+            "account":"123456789012","time":"2019-11-16T01:54:34Z","region":"us-west-2","resources":[],"detail":{{"result":"SUCCESS",
+            "repository-name":"shop","image-digest":"sha256:7f5b","{action}":"PUSH","image-tag":"latest"}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_push_to_ecr_becomes_a_message() {
+        let delivery = read(&envelope("aws.ecr", "action-type"), Timestamp(1), true).unwrap();
+        let repository = Repository { account: Some("123456789012".into()), region: Some("us-west-2".into()), name: "shop".into() };
+        let at = Timestamp::parse("2019-11-16T01:54:34Z").unwrap();
+        let image = Image { repository, digest: "sha256:7f5b".into(), tag: Some("latest".into()), deleted: false, at };
+        assert_eq!(delivery.body, Body::Own(Message::Notice { notice: Notice::Image(image) }));
+        assert_eq!((about(&delivery).kind, about(&delivery).together(), delivery.again), ("image", None, true));
+    }
+
+    #[test]
+    fn what_no_service_tells_is_read_as_everywhere() {
+        for (text, says) in [
+            (envelope("aws.ecr", "action"), "detail: must have action-type"),
+            (envelope("aws.s3", "action-type"), "source: is \"aws.s3\""),
+            (envelope("keelway", "action-type"), "specversion: is missing"),
+            ("not json".into(), "not JSON"),
+        ] {
+            let Body::Invalid { reason, text: kept } = read(&text, Timestamp(1), false).unwrap().body else { panic!("{text}") };
+            assert!(reason.contains(says), "{reason}");
+            assert_eq!(kept, text);
+        }
+        assert!(read(r#"{"keelway":"newer"}"#, Timestamp(1), false).is_err());
+    }
+}

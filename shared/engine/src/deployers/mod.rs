@@ -1,0 +1,142 @@
+//! The deployers that Keelway runs itself: they carry out deployments to aliases of functions, by the contract that every deployer
+//! has. One claims, says how far it is, and ends. Deployments that name a task or a build are started here ([`run`]).
+//!
+//! One message is one step ([`next`]): look at the aliases, claim the attempt (the same claim again gets it again, with a new
+//! token, so whoever took an earlier step and is still at it counts no more), do what is desired and what the checkpoint says is
+//! next, keep the next checkpoint with a lease that reaches beyond it, and send the message of the next step. A lost message costs
+//! time: when the lease ends, the engine sends another one.
+
+mod aliases;
+mod drift;
+mod hooks;
+mod look;
+mod next;
+mod published;
+mod run;
+mod stages;
+mod step;
+
+use crate::aliases::Aliases;
+use crate::border::Border;
+use crate::deployments::{Address, DEPLOYERS, Deployments, Job};
+use crate::ports::{PortError, Ports};
+use crate::protocol::work::work;
+use crate::protocol::{Handled, Inbox};
+use crate::runners::Runners;
+use keelway_domain::cause::Cause;
+use keelway_domain::deployments::checkpoint::Stage;
+use keelway_domain::deployments::definition::Definition;
+use keelway_domain::deployments::rights::Rights;
+use keelway_domain::deployments::{Call, Config, Deployment, Reply, SOURCE};
+use keelway_domain::ids::{hash64, sha256_hex};
+use keelway_domain::time::{Span, Timestamp};
+use uuid::Uuid;
+
+/// A delivery of the deployers.
+pub type Delivery = crate::protocol::Delivery<Job>;
+
+/// Whoever waits looks at least so often.
+const LOOK: Span = Span::minutes(14);
+/// The lease reaches so far beyond the next step.
+const GRACE: Span = Span::seconds(45);
+/// The exit codes of a deployment that succeeded, and of one that did not.
+const SUCCEEDED: i64 = 0;
+const FAILED: i64 = 1;
+
+/// Which attempt a message is about.
+#[derive(Clone, Copy)]
+struct Attempt<'a> {
+    of: &'a Address,
+    n: u64,
+    attempt: u32,
+}
+
+impl Attempt<'_> {
+    /// Identifies its claim.
+    fn claim(&self) -> u64 {
+        let Self { of, n, attempt } = self;
+        hash64(&[b"built in", of.namespace.as_bytes(), of.name.as_bytes(), &n.to_be_bytes(), &attempt.to_be_bytes()])
+    }
+
+    /// The claim of this function, with a token that nobody else knows.
+    fn call(&self, lease: Span) -> (String, Call) {
+        let token = sha256_hex(Uuid::now_v7().as_bytes());
+        (token.clone(), Call::Claim { by: SOURCE.into(), id: self.claim(), token, lease })
+    }
+
+    /// The deployment, if this function is to carry it out, or does; or a part of it for somebody else.
+    fn present<'x>(&self, x: &'x Config) -> Option<&'x Deployment> {
+        let d = x.in_flight().filter(|d| (d.n, d.attempt) == (self.n, self.attempt))?;
+        let (is_asked, claim) = match &d.part {
+            Some(part) => (part.is_open(), &part.claim),
+            None => (d.content.starts && d.report.is_none(), &d.claim),
+        };
+        (is_asked && claim.as_ref().is_none_or(|claim| claim.id == self.claim())).then_some(d)
+    }
+}
+
+/// The deployers that Keelway runs itself.
+pub struct Deployers<P, C> {
+    engine: Deployments<P>,
+    cloud: C,
+    callback: String,
+}
+
+impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
+    /// On this engine and with these APIs. `callback`: the address of Keelway's own API, for what is started; empty: it knows.
+    pub fn new(engine: Deployments<P>, cloud: C, callback: &str) -> Self {
+        Self { engine, cloud, callback: callback.to_owned() }
+    }
+
+    async fn state(&self, of: &Address) -> Result<Option<Config>, PortError> {
+        Ok(self.engine.states(std::slice::from_ref(of)).await?.into_iter().next().flatten())
+    }
+
+    /// What a stage may use now.
+    async fn rights(&self, of: &Address, definition: &Definition, stage: Stage) -> Result<Result<Rights, String>, PortError> {
+        let border = Border::of(self.ports(), &of.namespace).await?;
+        Ok(Rights::of(definition, stage, border.standing(definition.vouched, &self.engine.home())))
+    }
+
+    /// Says something of an attempt. If it counts, and the attempt goes on at a time, the message for that time follows.
+    async fn say(&self, attempt: Attempt<'_>, call: &Call, next: Option<Timestamp>) -> Result<Handled, PortError> {
+        match (self.engine.say(attempt.of, attempt.n, call).await?.reply, next) {
+            (Reply::Desired(_), Some(at)) => self.send(attempt, at).await?,
+            (Reply::Desired(_), None) => {}
+            // Somebody else goes on, or the deployment has ended: then what was said does not count.
+            (Reply::Refused(_), _) => return Ok(Handled::Stale),
+        }
+        Ok(Handled::Committed)
+    }
+
+    /// Sends the message of the step at a time.
+    async fn send(&self, attempt: Attempt<'_>, at: Timestamp) -> Result<(), PortError> {
+        let letter = Job::Start { of: attempt.of.clone(), n: attempt.n, attempt: attempt.attempt, at }.letter();
+        let name = format!("deployer-{:016x}-{}", attempt.claim(), at.0);
+        self.ports().send_at(letter.to, &name, &letter.body, at).await
+    }
+}
+
+impl<P: Ports, C: Aliases + Runners> Inbox for Deployers<P, C> {
+    type Ports = P;
+    type Message = Job;
+
+    const NAME: &'static str = DEPLOYERS;
+
+    fn ports(&self) -> &P {
+        self.engine.ports()
+    }
+    fn retention(&self) -> Span {
+        self.engine.retention()
+    }
+    async fn message(&self, message: &Job, cause: Cause) -> Result<Handled, PortError> {
+        let on = self;
+        match message {
+            Job::Start { of, n, attempt, at } => {
+                let attempt = Attempt { of, n: *n, attempt: *attempt };
+                work(self.ports(), cause, &next::Next { on, attempt, at: *at, cause }).await
+            }
+            Job::Look { of, n, at } => work(self.ports(), cause, &look::Look { on, of, n: *n, at: *at }).await,
+        }
+    }
+}
