@@ -1,4 +1,4 @@
-//! ECS and CodeBuild, as far as deployments need them: a signed request each.
+//! The operations of ECS and CodeBuild that start deployers, each as a signed request.
 
 use crate::Aws;
 use crate::aliases::read;

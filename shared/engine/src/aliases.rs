@@ -1,7 +1,8 @@
 //! Functions that deployments go to: their aliases, their versions, and calls. Each method is one request.
 //!
-//! Errors: [`PortError::Retry`] when the service is busy or cannot be reached, [`PortError::Contended`] when somebody else has changed or is
-//! changing the same thing, [`PortError::Refused`] with what the service says when the request can never succeed as it is.
+//! Errors: [`PortError::Retry`] when the service is busy or cannot be reached, [`PortError::Contended`] when somebody else has
+//! changed or is changing the same thing, [`PortError::Refused`] with what the service says when the request can never succeed as
+//! it is.
 
 use crate::ports::PortError;
 use keelway_domain::deployments::plan::{Code, Function};
@@ -68,8 +69,8 @@ pub trait Aliases: Send + Sync {
         route: &Route,
         revision: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// Makes a version of code: its number. The same code again is the same version. [`PortError::Refused`] also if the package holds something
-    /// else than its digest says: the version is there then, but nobody is told its number.
+    /// Makes a version of code: its number. The same code again is the same version. [`PortError::Refused`] also if the package
+    /// holds something else than its digest says: the version is there then, but nobody is told its number.
     fn publish(&self, of: &Function, code: &Code) -> impl Future<Output = Result<String, PortError>> + Send;
     /// Whether a version can be called.
     fn readiness(&self, of: &Function, version: &str) -> impl Future<Output = Result<Readiness, PortError>> + Send;

@@ -1,4 +1,5 @@
-//! Those who run tasks and builds, so that these carry a deployment out. Each method is one request; errors as in [`crate::aliases`].
+//! Those who run tasks and builds, so that these carry a deployment out. Each method is one request; errors as in
+//! [`crate::aliases`].
 
 use crate::ports::PortError;
 use keelway_domain::deployments::definition::Starter;

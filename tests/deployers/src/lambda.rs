@@ -122,7 +122,7 @@ impl State {
 }
 
 impl Runners for Lambda {
-    /// The same token is the same task.
+    /// The same token starts the same task.
     async fn start(&self, starter: &Starter, which: &Which<'_>) -> Result<String, PortError> {
         let request = canonical(&runs::start(starter, which));
         let start = |state: &mut State| {

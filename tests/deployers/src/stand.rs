@@ -1,4 +1,4 @@
-//! The engine, the deployers and the double together. Time passes when told to.
+//! The engine, the deployers and the double together. Time only moves when it is told to.
 
 use crate::lambda::{Lambda, shown};
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook};

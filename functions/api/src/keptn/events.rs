@@ -86,10 +86,12 @@ pub async fn list<P: Ports + 'static>(
         (None, Some(of)) if filter.ty.as_deref() == Some(monitoring::CONFIGURED) && !monitoring::configures(&api).await? => {
             return Ok(event_page(vec![monitoring::nothing_configured(&of, api.engine().now())], size, None, api.engine().now()));
         }
-        (None, Some(of)) => match api.engine().views().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
-            Some(project) => api.engine().views().events_of(&project, &of, &filter, size.into(), from).await?,
-            None => return Ok(event_page(vec![], size, None, api.engine().now())),
-        },
+        (None, Some(of)) => {
+            match api.engine().views().projects_of(&of).await?.into_iter().find(|project| sees_some(&caller, project)) {
+                Some(project) => api.engine().views().events_of(&project, &of, &filter, size.into(), from).await?,
+                None => return Ok(event_page(vec![], size, None, api.engine().now())),
+            }
+        }
         (None, None) => return Err(Refused::field("keptnContext", "is missing, and project is, too: name one of them")),
     };
     let items = page.items.into_iter().filter(|event| shown_to(&caller, event)).collect();

@@ -241,7 +241,8 @@ fn check_stage(project: &Project, stage: &str) -> Answer<()> {
 }
 
 async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
-    let (found, more) = api.engine().projects().services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
+    let (found, more) =
+        api.engine().projects().services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map(|(last, _)| last.clone());
     Ok(Json(ServicePage::new(found.into_iter().map(|(name, at)| info(name, at)).collect(), paging.size()?, next)))
 }

@@ -1,5 +1,5 @@
-//! Where a deployment that Keelway carries out itself is, as it is kept with the deployment between two steps. What is written here is about to be done: a step that is
-//! repeated after a crash finds what it did before.
+//! The place in a deployment that Keelway carries out itself, stored with the deployment between two steps. It is written before
+//! the step is done: a step that is repeated after a crash finds what it did before.
 
 use super::deployment::Deployment;
 use crate::time::{Span, Timestamp};

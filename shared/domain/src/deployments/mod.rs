@@ -1,11 +1,12 @@
 //! The decisions of the deployments engine: (state, input, facts) → next state and effects.
 //!
-//! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config against
-//! what is known now (`advance`). What a deployer says is the one exception: [`answer`] decides it without effects, so that whoever
-//! serves the deployer writes it at once, and the evaluation that follows tells what became of it.
+//! A deployment config is level-triggered, like a pipeline: [`decide`] applies an input to the state, and then evaluates the config
+//! against the present facts (`advance`). The calls of deployers are the one exception: [`answer`] decides them without effects, so
+//! that the API can write the next state at once; the evaluation that follows publishes what has changed.
 //!
-//! Of the deployments that Keelway carries out itself, [`plan`] has the stages, [`checkpoint`] what is kept between two of them, [`rights`] what
-//! each may use, and [`runner`] what is started instead. [`notice`] is what others tell of images, alarms, tasks and builds.
+//! Deployments that Keelway carries out itself: [`plan`] has their stages, [`checkpoint`] the state stored between two stages,
+//! [`rights`] the resources that each may use, and [`runner`] the tasks and builds that are started instead. [`notice`] has the
+//! events of AWS about images, alarms, tasks and builds.
 
 pub mod checkpoint;
 pub mod definition;

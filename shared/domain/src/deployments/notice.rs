@@ -1,5 +1,5 @@
-//! Notices: what AWS tells the account of itself, in Keelway's words. They come at least once and in any order, and about everything in the
-//! account: what belongs to no config is passed over.
+//! Notices: what AWS tells the account of itself, in Keelway's words. They come at least once and in any order, and about
+//! everything in the account: what belongs to no config is passed over.
 
 use super::registry::Repository;
 use super::runner::Became;

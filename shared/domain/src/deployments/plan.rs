@@ -11,7 +11,8 @@ const STEP: u8 = 25;
 /// The whole traffic.
 const ALL: u8 = 100;
 
-/// The stages of a deployment in their order. `at_once`: nothing is to be compared with the new version, so it gets all requests at once.
+/// The stages of a deployment in their order. `at_once`: nothing is to be compared with the new version, so it gets all requests at
+/// once.
 pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec<Stage> {
     let hooks = &definition.strategy.hooks;
     let published = matches!(image(definition), Ok(Image::Code(_)));
@@ -48,7 +49,8 @@ pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     weights
 }
 
-/// Whether the new version has the share of the requests that was asked for, `until`, when a stage is `done` and another one comes `next`.
+/// Whether the new version has the share of the requests that was asked for, `until`, when a stage is `done` and another one comes
+/// `next`.
 pub fn goes_so_far(weights: &[Weight], until: u8, done: Stage, next: Stage) -> bool {
     if until >= WHOLE {
         return false;

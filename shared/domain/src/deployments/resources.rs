@@ -54,10 +54,10 @@ impl Starter {
         }
     }
 
-    /// Whether its parameters say everything that it takes to start it.
+    /// Checks that the parameters are enough to start the task or the build.
     ///
     /// # Errors
-    /// What is missing.
+    /// The parameter that is missing.
     pub fn is_complete(&self) -> Result<(), String> {
         let Starter::Ecs(parameters) = self else { return Ok(()) };
         if parameters.get(WAIT_FOR).is_some_and(|waits| waits != "exit") {
@@ -70,8 +70,8 @@ impl Starter {
         }
     }
 
-    /// Whether a manifest may give all of its parameters. The task or the build is the installation's: others choose neither its code nor its
-    /// rights.
+    /// Checks that a manifest may set all of the parameters. The task or the build belongs to the installation: a manifest chooses
+    /// neither its code nor its rights.
     ///
     /// # Errors
     /// The parameter that it may not set.

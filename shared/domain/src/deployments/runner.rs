@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub const VARIABLES: [&str; 3] = ["DEPLOYMENT_NAMESPACE", "DEPLOYMENT_NAME", "DEPLOYMENT_ATTEMPT"];
 /// The one that tells it where Keelway's API is.
 const CALLBACK: &str = "DEPLOYMENT_CALLBACK";
-/// The claim of a task or build is held for so long after each sign of life. Longer than the pause between two looks: when it ends, the
-/// message of the next look was lost, and the engine sends another one.
+/// The claim of a task or build is held for so long after each sign of life. Longer than the pause between two looks: when it ends,
+/// the message of the next look was lost, and the engine sends another one.
 pub const LEASE: Span = Span::minutes(17);
 /// The longest token that those who run them take, in characters.
 const MAX_TOKEN: usize = 64;
@@ -36,8 +36,8 @@ impl Which<'_> {
         format!("{}-{}-{}", self.of.name, self.n, self.attempt)
     }
 
-    /// What is started twice with one token is the same. The name, cut to fit, and a hash of everything: configs of two namespaces may have
-    /// one name.
+    /// What is started twice with one token is the same. The name, cut to fit, and a hash of everything: configs of two namespaces
+    /// may have one name.
     pub fn token(&self) -> String {
         let hash = hash64(&[self.of.namespace.as_bytes(), self.name().as_bytes()]);
         let rest = format!("-{}-{}-{hash:016x}", self.n, self.attempt);

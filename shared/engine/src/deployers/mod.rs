@@ -1,10 +1,10 @@
-//! The deployers that Keelway runs itself: they carry out deployments to aliases of functions, by the contract that every deployer has. One
-//! claims, says how far it is, and ends. Deployments that name a task or a build are started here ([`run`]).
+//! The deployers that Keelway runs itself: they carry out deployments to aliases of functions, by the contract that every deployer
+//! has. One claims, says how far it is, and ends. Deployments that name a task or a build are started here ([`run`]).
 //!
-//! One message is one step ([`next`]): look at the aliases, claim the attempt (the same claim again gets it again, with a new token, so whoever
-//! took an earlier step and is still at it counts no more), do what is desired and what the checkpoint says is next, keep the next
-//! checkpoint with a lease that reaches beyond it, and send the message of the next step. A lost message costs time: when the lease ends, the
-//! engine sends another one.
+//! One message is one step ([`next`]): look at the aliases, claim the attempt (the same claim again gets it again, with a new
+//! token, so whoever took an earlier step and is still at it counts no more), do what is desired and what the checkpoint says is
+//! next, keep the next checkpoint with a lease that reaches beyond it, and send the message of the next step. A lost message costs
+//! time: when the lease ends, the engine sends another one.
 
 mod aliases;
 mod drift;

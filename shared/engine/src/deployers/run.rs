@@ -18,7 +18,8 @@ use keelway_domain::time::{Span, Timestamp};
 const REQUESTS: Span = Span::seconds(45);
 /// Its state is asked for after this time, then after twice as long, and so on, but at least every [`LOOK`]: events tell it sooner.
 const FIRST_LOOK: Span = Span::seconds(15);
-/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has ended.
+/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has
+/// ended.
 const FORGOTTEN: Span = Span::minutes(30);
 
 /// A task or build whose end is the deployment's.
@@ -56,8 +57,8 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
         Ok(Claim::Mine(Claimed { token, desired, d, now: told.now }))
     }
 
-    /// Asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the engine the same, mostly
-    /// sooner.
+    /// Asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the engine the same,
+    /// mostly sooner.
     async fn outside(&self, (): &(), task: &Claimed) -> Result<Option<Self::Outcome>, PortError> {
         let (cloud, now, token) = (&self.on.cloud, task.now, task.token.clone());
         let (mut point, look) = match Started::of(&task.d) {

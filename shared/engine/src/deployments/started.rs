@@ -1,6 +1,6 @@
-//! What is told about the tasks and builds that Keelway started and waits for. It is told at least once and in any order, and to everybody: what
-//! belongs to no deployment, or not any more, is passed over. Whoever started the task or build also asks for its state now and then, because
-//! a notice may be lost.
+//! What is told about the tasks and builds that Keelway started and waits for. It is told at least once and in any order, and to
+//! everybody: what belongs to no deployment, or not any more, is passed over. Whoever started the task or build also asks for its
+//! state now and then, because a notice may be lost.
 //!
 //! Only the claim that Keelway made for it counts, and only the task or build that was started for this claim.
 

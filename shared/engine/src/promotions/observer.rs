@@ -287,7 +287,8 @@ impl<P: Ports, C: Clusters> Work for Reading<'_, P, C> {
             let fact = |version, observed| Fact { app: apps[0].clone(), target: target.clone(), version, observed };
             match known.get(key).map(|item| observations::read(item, (&apps[0], target))).transpose()?.flatten() {
                 Some((version, known)) if same(&known, observed) => {
-                    // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept from now on.
+                    // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept
+                    // from now on.
                     if self.again || expires(key) {
                         pipelines.observe(&fact(version, known)).await?;
                     }

@@ -6,7 +6,8 @@
 //! [`sweep`] (open work), [`dead_letter`], [`letters`] (what people do with those), [`invalid`], [`page`] (lists in pages).
 //!
 //! An inbox is no subject: whoever only carries out what engines have decided has a queue too, and keeps no state
-//! (`promotions::attempts`, `promotions::observer`, [`deployers`](crate::deployers)). What they do outside has one order of steps: [`work`].
+//! (`promotions::attempts`, `promotions::observer`, [`deployers`](crate::deployers)). What they do outside has one order of steps:
+//! [`work`].
 //!
 //! What is no subject has verbs of its own: [`declare`] (what people apply), [`fact`] (what somebody has seen), and below both
 //! [`change`] (one item, one conditional write).

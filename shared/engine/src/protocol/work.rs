@@ -1,5 +1,5 @@
-//! Work outside: what an engine has decided is done where no transaction reaches, on servers of other people and on AWS. [`work`] takes its
-//! steps in the one order in which a worker may stop after each of them:
+//! Work outside: what an engine has decided is done where no transaction reaches, on servers of other people and on AWS. [`work`]
+//! takes its steps in the one order in which a worker may stop after each of them:
 //!
 //! 1. *find* what the message is about, as it is now;
 //! 2. *claim* the work, if it is still wanted. A worker that stops before has done nothing;
@@ -7,8 +7,8 @@
 //!    redelivery claims the work again;
 //! 4. *tell* what came of it, in a write that counts for this claim alone.
 //!
-//! If the worker stops after that write, the redelivery finds that the work is not wanted any more. Then it performs what is *owed*: the
-//! effects of the write, which nobody else performs.
+//! If the worker stops after that write, the redelivery finds that the work is not wanted any more. Then it performs what is
+//! *owed*: the effects of the write, which nobody else performs.
 
 use super::delivery::Handled;
 use crate::ports::{Clock, PortError};
@@ -93,8 +93,8 @@ pub async fn work<W: Work>(clock: &impl Clock, cause: Cause, order: &W) -> Resul
     Ok(handled)
 }
 
-/// Goes outside, and says meanwhile that the work goes on. A beat that fails is made up for by the next; whether the claim still counts is
-/// seen when the outcome is told.
+/// Goes outside, and says meanwhile that the work goes on. A beat that fails is made up for by the next; whether the claim still
+/// counts is seen when the outcome is told.
 async fn alive<W: Work>(clock: &impl Clock, order: &W, found: &W::Found, task: &W::Task) -> Result<Option<W::Outcome>, PortError> {
     let mut outside = pin!(order.outside(found, task));
     let Some(every) = order.every() else { return outside.await };

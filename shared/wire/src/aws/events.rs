@@ -1,5 +1,5 @@
-//! Events of ECR, CloudWatch, ECS and CodeBuild, as rules of the account's own bus put them on a queue. They are no CloudEvents: only AWS may use
-//! a source that begins with `aws.`, so what such an envelope says, AWS says.
+//! Events of ECR, CloudWatch, ECS and CodeBuild, as rules of the account's own bus put them on a queue. They are no CloudEvents:
+//! only AWS may use a source that begins with `aws.`, so what such an envelope says, AWS says.
 
 use super::{attempt, build, task, text};
 use crate::cloudevent::{CloudEventError, refused};
@@ -8,7 +8,8 @@ use keelway_domain::deployments::registry::Repository;
 use keelway_domain::time::Timestamp;
 use serde_json::Value;
 
-/// Reads the envelope of a service's event. `now` stands for a time that is absent or unreadable. `None`: it is of no service of AWS.
+/// Reads the envelope of a service's event. `now` stands for a time that is absent or unreadable. `None`: it is of no service of
+/// AWS.
 ///
 /// # Errors
 /// A service that is not listened to, or what is missing.

@@ -22,8 +22,8 @@ fn attempt(environment: &Value) -> Option<(Address, u64, u32)> {
     Some((Address::new(namespace?, config), n.parse().ok()?, attempt?.parse().ok()?))
 }
 
-/// A task of ECS, as an event or `DescribeTasks` shows it: which attempt it carries out, and what became of it. `None`: it carries out none, or
-/// does not run yet.
+/// A task of ECS, as an event or `DescribeTasks` shows it: which attempt it carries out, and what became of it. `None`: it carries
+/// out none, or does not run yet.
 fn task(detail: &Value) -> Option<((Address, u64, u32), Became)> {
     let overrides = detail["overrides"]["containerOverrides"].as_array()?;
     let (container, which) =

@@ -120,7 +120,8 @@ impl Clock {
 }
 
 /// Says of what a page consists: its name and what it is; then the entries, and the member that has them.
-/// `by i64`: its keys are numbers. `and Clock`: it has something beside the entries. `sized …`: what `pageSize` counts if not the entries.
+/// `by i64`: its keys are numbers. `and Clock`: it has something beside the entries. `sized …`: what `pageSize` counts if not the
+/// entries.
 macro_rules! page {
     (
         $(#[doc = $about:literal])+

@@ -109,7 +109,8 @@ pub struct DeliveryAttempt {
 }
 
 page! {
-    /// A page of deliveries, newest first: `GET /v1/deliveries`. A page that is filtered may have few or none, and yet not be the last.
+    /// A page of deliveries, newest first: `GET /v1/deliveries`. A page that is filtered may have few or none, and yet not be the
+    /// last.
     DeliveryPage of DeliveryState;
     /// The deliveries.
     "deliveries"

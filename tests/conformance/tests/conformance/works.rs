@@ -1,5 +1,5 @@
-//! What work outside is promised: its message may be delivered twice, at the same time or by a worker that stops after any request. A toy is
-//! told all of it: it makes something outside that has an identity, tells that it is done, and owes a letter for that.
+//! What work outside is promised: its message may be delivered twice, at the same time or by a worker that stops after any request.
+//! A toy is told all of it: it makes something outside that has an identity, tells that it is done, and owes a letter for that.
 
 use keelway_conformance::stand::BEGIN;
 use keelway_domain::cause::Cause;

@@ -85,8 +85,8 @@ impl<P: Ports, O: Outside> Carry<'_, P, O> {
         table::send_all(&self.on.pipelines.ports, &[follow.letter()]).await
     }
 
-    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still knows of
-    /// it.
+    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still
+    /// knows of it.
     pub async fn tidy(&self, strategy: Option<&Strategy>) -> Result<Handled, PortError> {
         let (of, attempt) = (self.of, self.attempt);
         let x = self.on.state(of).await?;

@@ -126,8 +126,8 @@ impl<P: Ports, O: Outside> Look<'_, P, O> {
     }
 }
 
-/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has not been
-/// seen for a while.
+/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has
+/// not been seen for a while.
 fn troubled(sight: &Sight, watched: &Watched, (item, now): (Option<&Item>, Timestamp)) -> (Troubles, Vec<Option<Seen>>) {
     let Watched { tasks, unobserved, .. } = watched;
     let known = watch::troubles(item);

@@ -1,8 +1,8 @@
-//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other people's
-//! servers, so it has a queue and a function of its own.
+//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other
+//! people's servers, so it has a queue and a function of its own.
 //!
-//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made, by an
-//! identity that all attempts share, before it makes anything.
+//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made,
+//! by an identity that all attempts share, before it makes anything.
 
 mod carry;
 mod close;
