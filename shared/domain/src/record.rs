@@ -1,6 +1,7 @@
 //! Transition records: what a commit publishes and sends, in final form, and the payload it passes on. The state names its record,
 //! so any handler that loads the state can publish exactly the same bytes again. All engines keep their records in this form.
 
+use crate::cause::Cause;
 use crate::event::{CloudEvent, Object};
 use crate::ids::{RecordHash, RecordId, SubjectId};
 use crate::json::canonical;
@@ -8,6 +9,9 @@ use crate::names::Context;
 use crate::payload::merge;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+
+/// Record numbers of what lives for ever go round below this: a record's place in its subject's life has 12 bits.
+pub(crate) const NUMBERS: u16 = 4000;
 
 /// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
 /// with defaults, so that records of older versions keep their hashes.
@@ -131,6 +135,16 @@ impl<S: Serialize> Record<S> {
 }
 
 impl<S> Record<S> {
+    /// The record of a commit that says nothing yet.
+    pub fn after(previous: Option<RecordId>, cause: Cause, at: Timestamp) -> Self {
+        Self { made_by: cause.id, at, previous: previous.map(|id| (id.number, id.hash.to_string())), ..Self::default() }
+    }
+
+    /// Its number, of a subject that lives for ever.
+    pub fn number_going_round(&self) -> u16 {
+        self.previous.as_ref().map_or(0, |(number, _)| (number + 1) % NUMBERS)
+    }
+
     /// The previous record.
     pub fn previous(&self, subject: SubjectId) -> Option<RecordId> {
         let (number, hash) = self.previous.as_ref()?;

@@ -5,7 +5,8 @@
 //! What Keelway has changed, it takes back if the deployment fails afterwards, for whatever reason. Only then has the deployment failed.
 
 use super::deployment::{Cancel, Claim, MAX_CHECKPOINT, Report};
-use super::facts::{Refused, TAKE_UP};
+use super::facts::TAKE_UP;
+use crate::level::Refused;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

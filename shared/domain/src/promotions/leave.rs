@@ -143,6 +143,6 @@ impl Step<'_> {
 
     /// A promotion becomes history.
     pub fn past(&mut self, name: &str, promotion: Promotion) {
-        self.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
+        self.with.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
     }
 }

@@ -2,8 +2,11 @@
 //! their own.
 
 use super::definition::Strategy;
+use super::facts::{Order, With};
+use crate::address::Address;
 use crate::condition::Condition;
 use crate::ids::{RecordId, SubjectId, hash64};
+use crate::level::{Level, Marks};
 use crate::note::Note;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,8 +14,6 @@ use std::collections::BTreeMap;
 
 /// At most this many revisions are remembered as abandoned; the oldest are forgotten first.
 pub const MAX_ABANDONED: usize = 50;
-/// At most this many obeyed commands are remembered; the oldest are forgotten first.
-pub const MAX_OBEYED: usize = 50;
 
 /// At most this many attempts of an environment are being taken back; the oldest ones become history ([`NOT_TAKEN_BACK`]).
 pub const MAX_CLOSING: usize = 20;
@@ -58,6 +59,25 @@ pub struct Pipeline {
     pub record: Option<RecordId>,
 }
 
+impl Level for Pipeline {
+    type Order = Order;
+    type With = With;
+
+    fn id(&self) -> SubjectId {
+        SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
+    }
+    fn address(&self) -> Address {
+        Address::new(&self.namespace, &self.name)
+    }
+    fn marks(&mut self) -> Marks<'_> {
+        let Self { wake, armed_by, record, obeyed, .. } = self;
+        Marks { wake, armed_by, record, obeyed }
+    }
+    fn obeyed(&self) -> &[u64] {
+        &self.obeyed
+    }
+}
+
 impl Pipeline {
     /// A pipeline that has observed nothing.
     pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
@@ -79,19 +99,9 @@ impl Pipeline {
         }
     }
 
-    /// Its id, in the addresses of its records.
-    pub fn id(&self) -> SubjectId {
-        SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
-    }
-
     /// The environments with a target that cannot be read, and why.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
         self.environments.iter().filter_map(|(name, state)| Some((name.as_str(), state.unreadable.as_deref()?)))
-    }
-
-    /// Whether this command was obeyed before. One without an identity never was.
-    pub fn has_obeyed(&self, note: &Note) -> bool {
-        note.id != 0 && self.obeyed.contains(&note.id)
     }
 
     /// Whether it is deleted, and nothing is left to close.

@@ -8,6 +8,8 @@
 //! An inbox is no subject: whoever only carries out what engines have decided has a queue too, and keeps no state
 //! (`promotions::attempts`, `promotions::observer`).
 //!
+//! States that every message evaluates as a whole share the turn of a message: `level`.
+//!
 //! What is no subject has verbs of its own: [`declare`] (what people apply), [`fact`] (what somebody has seen), and below both [`change`]
 //! (one item, one conditional write).
 
@@ -20,6 +22,7 @@ mod inbox;
 pub mod invalid;
 mod kind;
 pub mod letters;
+pub(crate) mod level;
 mod owed;
 pub mod page;
 pub mod record;
