@@ -13,6 +13,7 @@ pub mod diff;
 pub mod event;
 pub mod ids;
 pub mod json;
+pub mod level;
 pub mod names;
 pub mod note;
 pub mod pattern;

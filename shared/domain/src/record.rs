@@ -3,6 +3,7 @@
 
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
+use crate::cause::Cause;
 use crate::event::{CloudEvent, Object};
 use crate::ids::{RecordHash, RecordId, SubjectId};
 use crate::json::canonical;
@@ -11,8 +12,11 @@ use crate::payload::merge;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A transition record without its address. Its serialised form is hashed and stored: members are only ever added, with defaults,
-/// so that the hashes of older records stay valid.
+/// Record numbers of what lives for ever go round below this: a record's place in its subject's life has 12 bits.
+pub(crate) const NUMBERS: u16 = 4000;
+
+/// A transition record without its address. The serialised form is what is hashed and stored: members are only ever added,
+/// with defaults, so that records of older versions keep their hashes.
 ///
 /// `S` is an effect on another subject: each becomes one message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,7 +134,17 @@ impl<S: Serialize> Record<S> {
 }
 
 impl<S> Record<S> {
-    /// The address of the previous record.
+    /// The record of a commit that says nothing yet.
+    pub fn after(previous: Option<RecordId>, cause: Cause, at: Timestamp) -> Self {
+        Self { made_by: cause.id, at, previous: previous.map(|id| (id.number, id.hash.to_string())), ..Self::default() }
+    }
+
+    /// Its number, of a subject that lives for ever.
+    pub fn number_going_round(&self) -> u16 {
+        self.previous.as_ref().map_or(0, |(number, _)| (number + 1) % NUMBERS)
+    }
+
+    /// The previous record.
     pub fn previous(&self, subject: SubjectId) -> Option<RecordId> {
         let (number, hash) = self.previous.as_ref()?;
         Some(RecordId { subject, number: *number, hash: RecordHash::parse(hash)? })

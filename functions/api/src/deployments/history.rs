@@ -12,9 +12,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::deployments::{Deployment, Status};
+use keelway_domain::level::Level as _;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::everywhere::Order;
-use keelway_engine::deployments::message::address;
 use keelway_engine::deployments::{Address, Damaged};
 use keelway_engine::ports::Ports;
 use keelway_wire::http::Clock;
@@ -186,8 +186,8 @@ pub async fn everywhere<P: Ports + 'static>(
     match status {
         Some(Status::New) => {
             let (configs, next) = api.deployments().unclaimed(after, limit).await?;
-            let configs = configs.iter().filter(|x| sees(&address(x)));
-            let shown = configs.filter_map(|x| Some(shape::version(&address(x), x.in_flight()?, Some(x))));
+            let configs = configs.iter().filter(|x| sees(&x.address()));
+            let shown = configs.filter_map(|x| Some(shape::version(&x.address(), x.in_flight()?, Some(x))));
             Ok(page(shown.collect(), next, limit, now))
         }
         Some(status @ (Status::Pending | Status::Running)) => Err(no_status(&status.to_string())),

@@ -274,7 +274,7 @@ fn refused(view: &View, command: &Command, why: Conflict) -> Refused {
         {
             Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "not awaited", detail)
         }
-        (_, Conflict::Conflict(detail)) => Refused::new(StatusCode::CONFLICT, "conflict", detail),
+        (_, Conflict::Conflict(detail) | Conflict::Nothing(detail)) => Refused::new(StatusCode::CONFLICT, "conflict", detail),
     }
 }
 

@@ -2,53 +2,21 @@
 
 use super::announce;
 use super::deployment::{Deployment, Status, Why};
-use super::facts::{Applied, Decision, Facts, Obeyed, Order, Past, QUIET, QUIET_MOST, Snapshot, TAKE_UP, Transition};
+use super::facts::{Applied, Decision, Facts, Order, QUIET, QUIET_MOST, TAKE_UP};
 use super::part::Part;
 use super::resolve::{self, Images, Resolved, causes};
 use super::state::{Config, Settling};
 use crate::condition::Condition;
 use crate::deployments::definition::{Concurrency, Definition, Resume};
 use crate::event::Object;
-use crate::ids::RecordId;
+use crate::level;
 use crate::note::Note;
-use crate::record::Draft;
 use crate::time::Timestamp;
 
-/// Record numbers wrap around: a config has no end, and the number of a record has 12 bits.
-const NUMBERS: u16 = 4000;
+/// A decision about a config in the making.
+pub(super) type Step<'a> = level::Step<'a, Config, Facts<'a>>;
 
-/// A decision under construction: the next state, and the effects of the commit.
-pub(super) struct Step<'a> {
-    pub next: Config,
-    pub facts: &'a Facts<'a>,
-    before: &'a Config,
-    pub events: Vec<Draft>,
-    pub orders: Vec<Order>,
-    pub snapshots: Vec<Snapshot>,
-    pub past: Vec<Past>,
-    pub rewritten: Option<Definition>,
-    pub obeyed: Option<Obeyed>,
-    pub drifted: Option<String>,
-    wake: Option<Timestamp>,
-}
-
-impl<'a> Step<'a> {
-    pub fn new(x: &'a Config, facts: &'a Facts<'a>) -> Self {
-        Self {
-            next: x.clone(),
-            facts,
-            before: x,
-            events: vec![],
-            orders: vec![],
-            snapshots: vec![],
-            past: vec![],
-            rewritten: None,
-            obeyed: None,
-            drifted: None,
-            wake: None,
-        }
-    }
-
+impl Step<'_> {
     /// Evaluates the whole config, and decides.
     pub fn advance(mut self) -> Decision {
         match self.facts.applied {
@@ -58,8 +26,9 @@ impl<'a> Step<'a> {
                 self.observe(applied);
                 self.live();
                 self.undo(applied);
-                // A rollback has changed the definition; the rest of this decision uses the definition that the commit writes.
-                let rewritten = self.rewritten.clone().map(|definition| Applied { definition, request: None, ..applied.after() });
+                // A rollback has changed the definition; what follows goes by the one that this commit writes.
+                let rewritten =
+                    self.with.rewritten.clone().map(|definition| Applied { definition, request: None, ..applied.after() });
                 let applied = rewritten.as_ref().unwrap_or(applied);
                 self.next.observed = applied.version;
                 self.resume_by_itself(&applied.definition);
@@ -70,40 +39,8 @@ impl<'a> Step<'a> {
         }
         self.offer();
         self.tell();
-        self.commit()
-    }
-
-    fn commit(mut self) -> Decision {
-        self.next.wake = self.wake;
-        if self.next.wake != self.before.wake {
-            self.next.armed_by = self.facts.cause.id;
-        }
-        if self.next == *self.before && self.events.is_empty() && self.orders.is_empty() {
-            return Decision::Settle;
-        }
-        let says = !self.events.is_empty() || !self.orders.is_empty();
-        let previous = self.before.record;
-        let record = says.then(|| super::Record {
-            events: self.events,
-            sends: self.orders,
-            made_by: self.facts.cause.id,
-            at: self.facts.now,
-            previous: previous.map(|id| (id.number, id.hash.to_string())),
-            ..super::Record::default()
-        });
-        if let Some(record) = &record {
-            let number = previous.map_or(0, |id: RecordId| (id.number + 1) % NUMBERS);
-            self.next.record = Some(record.id(self.next.id(), number));
-        }
-        Decision::Commit(Box::new(Transition {
-            next: self.next,
-            record,
-            snapshots: self.snapshots,
-            past: self.past,
-            rewritten: self.rewritten,
-            obeyed: self.obeyed,
-            drifted: self.drifted,
-        }))
+        let Facts { cause, now, .. } = *self.facts;
+        self.commit(cause, now)
     }
 
     /// Whether an earlier decision has found that the last deployment is to be rolled back.
@@ -111,17 +48,7 @@ impl<'a> Step<'a> {
         self.before.last.as_ref().is_some_and(|last| !last.undo.is_empty())
     }
 
-    /// Plans a wake-up for a time, unless one is planned earlier.
-    pub fn wake_at(&mut self, at: Timestamp) {
-        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
-    }
-
-    /// Drops the wake-ups of a deployment that has ended.
-    pub fn forget_wakes(&mut self) {
-        self.wake = None;
-    }
-
-    /// Publishes an event about the config.
+    /// Tells something about the config.
     pub fn tell_config(&mut self, what: &str, data: Object) {
         self.events.push(announce::about_config(&self.next, what, data, self.facts.now));
     }

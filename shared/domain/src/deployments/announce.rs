@@ -7,6 +7,7 @@ use super::template::revision;
 use crate::event::Object;
 use crate::ids::{event_id, hash64};
 use crate::json::canonical;
+use crate::level::Level;
 use crate::record::{Answers, Draft};
 use crate::time::Timestamp;
 use serde_json::{Value, json};

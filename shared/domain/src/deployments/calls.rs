@@ -3,9 +3,10 @@
 
 use super::announce::SOURCE;
 use super::deployment::{Claim, Deployment, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Status};
-use super::facts::{Call, Desired, LEASE_MOST, Refused, Reply};
+use super::facts::{Call, Desired, LEASE_MOST, Reply};
 use super::part::Part;
 use super::state::Config;
+use crate::level::Refused;
 use crate::time::{Span, Timestamp};
 
 /// The shortest lease.

@@ -4,11 +4,12 @@ use super::advance::{Step, incomplete};
 use super::announce;
 use super::definition::{Concurrency, Definition};
 use super::deployment::{Deployment, Progress, Status, Task, Why};
-use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed, Refused};
+use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed};
 use super::resolve::{Images, causes, change_that_waits, request_that_waits, resolve};
-use super::state::{Config, Dismissed, MAX_OBEYED, Pin, Suspension};
+use super::state::{Config, Dismissed, Pin, Suspension};
 use super::template::repository;
 use crate::event::{CloudEvent, Object};
+use crate::level::{Level, Refused};
 use crate::names::Context;
 use crate::note::Note;
 use crate::time::Timestamp;
@@ -55,8 +56,7 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
             Some(task) => {
                 step = Step::new(x, facts);
                 step.events.extend(begun);
-                let (Refused::Unknown(why) | Refused::Conflict(why) | Refused::Nothing(why)) = refused;
-                step.events.push(announce::task(x, task, Some(("fail", &why)), None, facts.now));
+                step.events.push(announce::task(x, task, Some(("fail", refused.reason())), None, facts.now));
                 None
             }
             None => Some(refused),
@@ -65,10 +65,10 @@ pub(super) fn obey(x: &Config, command: &Command, note: &Note, facts: &Facts<'_>
     if let Some(refused) = refused {
         return Decision::Refused(refused);
     }
-    remember(&mut step.next.obeyed, note.id);
+    step.remember(note);
     let made = |d: &Deployment| (d.n > x.latest).then_some(d.n);
     let version = step.next.pending.as_ref().and_then(made).or(step.next.last.as_ref().and_then(made));
-    step.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now, version });
+    step.with.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now, version });
     step.advance()
 }
 
@@ -96,15 +96,7 @@ pub fn task_of(command: &Command) -> Option<&Task> {
     }
 }
 
-fn remember(obeyed: &mut Vec<u64>, id: u64) {
-    if id != 0 {
-        obeyed.push(id);
-        let too_many = obeyed.len().saturating_sub(MAX_OBEYED);
-        obeyed.drain(..too_many);
-    }
-}
-
-/// ` by ann: reason`, without the parts that are not known.
+/// ` by ann: reason`, as far as it is known.
 pub(super) fn said(note: &Note) -> String {
     let by = if note.by.is_empty() { String::new() } else { format!("by {}", note.by) };
     match (by.is_empty(), note.message.is_empty()) {

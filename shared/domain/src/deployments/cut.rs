@@ -25,7 +25,7 @@ impl Step<'_> {
         let n = self.next.latest + 1;
         let snapshot = Snapshot { definition, n, causes: causes.clone(), at: now };
         let hash = snapshot.hash();
-        self.snapshots.push(snapshot);
+        self.with.snapshots.push(snapshot);
         (self.next.settling, self.next.dismissed) = (None, None);
         Deployment {
             n,

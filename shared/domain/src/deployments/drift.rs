@@ -122,7 +122,7 @@ impl Step<'_> {
         self.next.watch.drifted = drifted;
         let policy = applied.definition.on_drift;
         if let Some(said) = self.next.watch.says().filter(|_| is_news) {
-            self.drifted = Some(said.clone());
+            self.with.drifted = Some(said.clone());
             let shown = |served: &Served| serde_json::json!({"expected": served.expected, "serves": served.serves});
             let places: Object = self.next.watch.drifted.iter().map(|(name, served)| (name.clone(), shown(served))).collect();
             let data = [("message", said.into()), ("targets", places.into()), ("onDrift", serde_json::json!(policy))];

@@ -8,6 +8,7 @@ use super::drift::Sight;
 use super::registry::Heads;
 use super::state::Config;
 use crate::cause::Cause;
+use crate::level::{self, Refused};
 use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -343,52 +344,9 @@ pub enum Order {
     },
 }
 
-/// A command that was obeyed: an entry of the audit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Obeyed {
-    /// What was asked.
-    #[serde(rename = "c")]
-    pub command: Command,
-    /// Who asked, when and why.
-    #[serde(rename = "n")]
-    pub note: Note,
-    /// When it was obeyed.
-    #[serde(rename = "t")]
-    pub at: Timestamp,
-    /// The version it led to.
-    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-}
-
-/// The decision about an input.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Decision {
-    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
-    Settle,
-    /// It cannot be obeyed.
-    Refused(Refused),
-    /// The next state.
-    Commit(Box<Transition>),
-}
-
-/// Why a command cannot be obeyed, or a deployer's call does not count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// It names something that does not exist.
-    Unknown(String),
-    /// It does not fit the present state.
-    Conflict(String),
-    /// There is nothing to do.
-    Nothing(String),
-}
-
-/// A commit: the next state, its record if it publishes or orders something, and what is written with it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transition {
-    /// The next state.
-    pub next: Config,
-    /// Its record.
-    pub record: Option<super::Record>,
+/// What a commit writes beside the state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct With {
     /// Snapshots of new versions.
     pub snapshots: Vec<Snapshot>,
     /// Attempts that have ended.
@@ -400,3 +358,10 @@ pub struct Transition {
     /// The drift that was seen: an entry of the audit.
     pub drifted: Option<String>,
 }
+
+/// A command that was obeyed: an entry of the audit.
+pub type Obeyed = level::Obeyed<Command>;
+/// The decision about an input.
+pub type Decision = level::Decision<Config>;
+/// A commit.
+pub type Transition = level::Transition<Config>;

@@ -167,7 +167,7 @@ impl Step<'_> {
         self.next.watch = Watch::begin(now);
         self.next.previous = before.filter(|before| before.content != content).or(self.next.previous.take());
         self.answer_task(&done, "pass", &format!("{} is complete", self.next.version_name(done.n)));
-        self.past.push(Past { deployment: done, at: now });
+        self.with.past.push(Past { deployment: done, at: now });
     }
 
     /// Fails the deployment: at once, or after Keelway has reverted its changes.
@@ -202,7 +202,7 @@ impl Step<'_> {
         let follows = if undo { self.goes_back_to() } else { None };
         let back = follows.map(|release| format!("; the application is rolled back to {release}")).unwrap_or_default();
         self.answer_task(&done, result, &format!("{message}{back}"));
-        self.past.push(Past { deployment: done, at: now });
+        self.with.past.push(Past { deployment: done, at: now });
         if undo {
             // The next evaluation reads the version to go back to.
             self.wake_at(now);

@@ -37,6 +37,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use crate::level::{MAX_OBEYED, Refused};
 pub use announce::SOURCE;
 pub use calls::{Answer, MAX_TARGETS, answer};
 pub use commands::{missing, task_of, unanswered};
@@ -48,13 +49,13 @@ pub use deployment::{
 pub use drift::{LOOK_EVERY, Served, Sight, Watch};
 pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
-    Past, QUIET, QUIET_MOST, Refused, Reply, Request, STOP, Snapshot, TAKE_UP, Transition,
+    Past, QUIET, QUIET_MOST, Reply, Request, STOP, Snapshot, TAKE_UP, Transition, With,
 };
 pub use part::{Part, WHOLE};
 pub use resolve::{Generated, Images, Resolved, change_that_waits, generate, message, request_that_waits, resolve};
 pub use resources::code;
 pub use rollback::candidate;
-pub use state::{Config, MAX_OBEYED, Pin, Settling, Suspension, Version};
+pub use state::{Config, Pin, Settling, Suspension, Version};
 
 /// A transition record of a config; it orders that deployers are started.
 pub type Record = crate::record::Record<Order>;

@@ -6,7 +6,8 @@
 //! If the deployment fails afterwards, for whatever reason, Keelway reverts its changes first; only then has the deployment failed.
 
 use super::deployment::{Cancel, Claim, MAX_CHECKPOINT, Report};
-use super::facts::{Refused, TAKE_UP};
+use super::facts::TAKE_UP;
+use crate::level::Refused;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

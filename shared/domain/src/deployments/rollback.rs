@@ -3,10 +3,11 @@
 use super::advance::Step;
 use super::definition::{Concurrency, Definition};
 use super::deployment::{Rollback, Status, Why};
-use super::facts::{Applied, Back, Refused};
+use super::facts::{Applied, Back};
 use super::resolve::{Images, resolve};
 use crate::border::Vouched;
 use crate::event::Object;
+use crate::level::Refused;
 use crate::note::Note;
 
 /// The definition that a rollback deploys: the restored parts from the target, everything else from the present definition.
@@ -134,7 +135,7 @@ impl Step<'_> {
         if let Some(suspended) = &mut self.next.suspended {
             suspended.suppressed = back;
         }
-        self.rewritten = Some(definition);
+        self.with.rewritten = Some(definition);
         let data = Object::from_iter([("release".into(), release.into()), ("version".into(), n.into())]);
         self.tell_config("rollback.applied", data);
         self.enqueue(deployment);

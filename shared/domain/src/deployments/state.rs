@@ -3,16 +3,16 @@
 
 use super::deployment::{Deployment, Why};
 use super::drift::Watch;
+use super::facts::{Order, With};
 use super::template::Images;
+use crate::address::Address;
 use crate::condition::Condition;
 use crate::ids::{RecordId, SubjectId, hash64};
+use crate::level::{Level, Marks};
 use crate::note::Note;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// At most this many obeyed commands are remembered; the oldest are forgotten first.
-pub const MAX_OBEYED: usize = 50;
 
 /// A deployment config.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +68,25 @@ pub struct Config {
     pub record: Option<RecordId>,
 }
 
+impl Level for Config {
+    type Order = Order;
+    type With = With;
+
+    fn id(&self) -> SubjectId {
+        SubjectId(hash64(&[b"deployment config", self.namespace.as_bytes(), self.name.as_bytes()]))
+    }
+    fn address(&self) -> Address {
+        Address::new(&self.namespace, &self.name)
+    }
+    fn marks(&mut self) -> Marks<'_> {
+        let Self { wake, armed_by, record, obeyed, .. } = self;
+        Marks { wake, armed_by, record, obeyed }
+    }
+    fn obeyed(&self) -> &[u64] {
+        &self.obeyed
+    }
+}
+
 impl Config {
     /// A config without versions.
     pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
@@ -99,22 +118,12 @@ impl Config {
         }
     }
 
-    /// Its id, in the addresses of its records.
-    pub fn id(&self) -> SubjectId {
-        SubjectId(hash64(&[b"deployment config", self.namespace.as_bytes(), self.name.as_bytes()]))
-    }
-
     /// The deployment that has not ended.
     pub fn in_flight(&self) -> Option<&Deployment> {
         self.last.as_ref().filter(|last| !last.status.is_final())
     }
 
-    /// Whether this command was obeyed before. A command without an id never was.
-    pub fn has_obeyed(&self, note: &Note) -> bool {
-        note.id != 0 && self.obeyed.contains(&note.id)
-    }
-
-    /// Whether the config is deleted and nothing runs any more.
+    /// Whether it is deleted, and nothing runs any more.
     pub fn over(&self) -> bool {
         self.deleted && self.in_flight().is_none()
     }

@@ -3,13 +3,12 @@
 use super::announce::about;
 use super::attempts::backoff;
 use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy};
-use super::facts::{Attempt, Decision, Facts, Obeyed, Order, PICK_UP, Past, Transition, may_have_made};
+use super::facts::{Attempt, Decision, Facts, Order, PICK_UP, may_have_made};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
 use super::state::{Phase, Pipeline, Promotion, Run};
 use crate::condition::Condition;
-use crate::ids::RecordId;
-use crate::record::Draft;
+use crate::level;
 use crate::time::{Span, Timestamp};
 
 /// Why the next environments wait: the promotion failed, although the targets run its revision.
@@ -19,26 +18,10 @@ fn failed(name: &str, promotion: &Promotion) -> Condition {
     Condition::new("PromotionFailed", message)
 }
 
-/// Record numbers wrap around: a pipeline has no end, and the number of a record has 12 bits.
-const NUMBERS: u16 = 4000;
+/// A decision about a pipeline in the making.
+pub(super) type Step<'a> = level::Step<'a, Pipeline, Facts<'a>>;
 
-/// A decision under construction: the next state, and the effects of the commit.
-pub(super) struct Step<'a> {
-    pub next: Pipeline,
-    pub facts: &'a Facts<'a>,
-    before: &'a Pipeline,
-    pub events: Vec<Draft>,
-    pub orders: Vec<Order>,
-    pub past: Vec<Past>,
-    pub obeyed: Option<Obeyed>,
-    wake: Option<Timestamp>,
-}
-
-impl<'a> Step<'a> {
-    pub fn new(x: &'a Pipeline, facts: &'a Facts<'a>) -> Self {
-        Self { next: x.clone(), facts, before: x, events: vec![], orders: vec![], past: vec![], obeyed: None, wake: None }
-    }
-
+impl Step<'_> {
     /// Evaluates the whole pipeline, and decides.
     pub fn advance(mut self) -> Decision {
         self.count_unanswered();
@@ -52,32 +35,8 @@ impl<'a> Step<'a> {
             }
         }
         self.close();
-        self.commit()
-    }
-
-    fn commit(mut self) -> Decision {
-        self.next.wake = self.wake;
-        if self.next.wake != self.before.wake {
-            self.next.armed_by = self.facts.cause.id;
-        }
-        if self.next == *self.before && self.events.is_empty() && self.orders.is_empty() {
-            return Decision::Settle;
-        }
-        let says = !self.events.is_empty() || !self.orders.is_empty();
-        let previous = self.before.record;
-        let record = says.then(|| super::Record {
-            events: self.events,
-            sends: self.orders,
-            made_by: self.facts.cause.id,
-            at: self.facts.now,
-            previous: previous.map(|id| (id.number, id.hash.to_string())),
-            ..super::Record::default()
-        });
-        if let Some(record) = &record {
-            let number = previous.map_or(0, |id: RecordId| (id.number + 1) % NUMBERS);
-            self.next.record = Some(record.id(self.next.id(), number));
-        }
-        Decision::Commit(Box::new(Transition { next: self.next, record, past: self.past, obeyed: self.obeyed }))
+        let Facts { cause, now, .. } = *self.facts;
+        self.commit(cause, now)
     }
 
     pub fn promotion(&mut self, environment: &str) -> Option<&mut Promotion> {
@@ -90,12 +49,7 @@ impl<'a> Step<'a> {
         self.events.push(about(&self.next, environment, promotion, what, detail, self.facts.now));
     }
 
-    /// Plans a wake-up for a time, unless one is planned earlier.
-    pub fn wake_at(&mut self, at: Timestamp) {
-        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
-    }
-
-    /// Records since when each environment has been healthy on its revision, and which environments cannot be read.
+    /// Remembers since when each environment has been healthy on its revision, and which cannot be read.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
             let unreadable = observe::unreadable(environment, self.facts.observations);

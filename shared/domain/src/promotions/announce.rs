@@ -5,6 +5,7 @@ use super::state::{Made, Pipeline, Promotion};
 use crate::event::Object;
 use crate::ids::{event_id, hash64};
 use crate::json::canonical;
+use crate::level::Level;
 use crate::record::Draft;
 use crate::time::Timestamp;
 use serde_json::{Value, json};

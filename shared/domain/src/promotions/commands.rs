@@ -2,11 +2,12 @@
 
 use super::advance::Step;
 use super::definition::Definition;
-use super::facts::{At, Command, Decision, Facts, Obeyed, Refused};
+use super::facts::{At, Command, Decision, Facts, Obeyed};
 use super::gates::said;
-use super::state::{MAX_ABANDONED, MAX_OBEYED, Phase, Pipeline, Promotion};
+use super::state::{MAX_ABANDONED, Phase, Pipeline, Promotion};
 use crate::access::{is_same, known};
 use crate::condition::Condition;
+use crate::level::{Level, Refused};
 use crate::note::Note;
 
 /// Decides a command.
@@ -51,19 +52,11 @@ pub(super) fn obey(x: &Pipeline, command: &Command, note: &Note, facts: &Facts<'
     };
     match done {
         Ok(()) => {
-            remember(&mut step.next.obeyed, note.id);
-            step.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now });
+            step.remember(note);
+            step.with.obeyed = Some(Obeyed { command: command.clone(), note: note.clone(), at: facts.now, version: None });
             step.advance()
         }
         Err(refused) => Decision::Refused(refused),
-    }
-}
-
-fn remember(obeyed: &mut Vec<u64>, id: u64) {
-    if id != 0 {
-        obeyed.push(id);
-        let too_many = obeyed.len().saturating_sub(MAX_OBEYED);
-        obeyed.drain(..too_many);
     }
 }
 

@@ -8,6 +8,7 @@ use super::state::{Made, Phase, Pipeline, Promotion};
 use crate::cause::Cause;
 use crate::condition::Condition;
 use crate::ids::hash64;
+use crate::level;
 use crate::note::Note;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -225,54 +226,21 @@ pub struct Past {
     pub at: Timestamp,
 }
 
-/// A command that was obeyed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Obeyed {
-    /// What was asked.
-    #[serde(rename = "c")]
-    pub command: Command,
-    /// Who asked, when and why.
-    #[serde(rename = "n")]
-    pub note: Note,
-    /// When it was obeyed.
-    #[serde(rename = "t")]
-    pub at: Timestamp,
-}
-
-/// The decision about an input.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Decision {
-    /// Nothing to decide any more: complete what an earlier delivery of this message began, if there was one.
-    Settle,
-    /// It came too late to count.
-    Late,
-    /// It cannot be obeyed.
-    Refused(Refused),
-    /// The next state.
-    Commit(Box<Transition>),
-}
-
-/// Why a command cannot be obeyed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// It names something that does not exist.
-    Unknown(String),
-    /// It does not fit the present state.
-    Conflict(String),
-}
-
-/// A commit: the next state, its record if it publishes or orders something, and what has become history.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Transition {
-    /// The next state.
-    pub next: Pipeline,
-    /// Its record.
-    pub record: Option<super::Record>,
+/// What a commit writes beside the state.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct With {
     /// Promotions that left the state.
     pub past: Vec<Past>,
     /// The command that led to it.
     pub obeyed: Option<Obeyed>,
 }
+
+/// A command that was obeyed.
+pub type Obeyed = level::Obeyed<Command>;
+/// The decision about an input.
+pub type Decision = level::Decision<Pipeline>;
+/// A commit.
+pub type Transition = level::Transition<Pipeline>;
 
 /// Whether an attempt may have made something outside that takes its time, known or not.
 pub(super) fn may_have_made(promotion: &Promotion) -> bool {

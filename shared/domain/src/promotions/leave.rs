@@ -144,6 +144,6 @@ impl Step<'_> {
 
     /// Moves a promotion into the history.
     pub fn past(&mut self, name: &str, promotion: Promotion) {
-        self.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
+        self.with.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });
     }
 }

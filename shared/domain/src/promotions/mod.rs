@@ -21,17 +21,18 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use crate::level::{MAX_OBEYED, Refused};
 pub use announce::SOURCE;
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
     At, Attempt, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts, HEARTBEAT, Input,
-    LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP, Past, Refused, Retry, SOON, Seen, Transition,
+    LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP, Past, Retry, SOON, Seen, Transition, With,
 };
 pub use gates::{Gate, closed};
 pub use state::{
-    CLOSED, Closing, Environment, MAX_ABANDONED, MAX_CLOSING, MAX_OBEYED, MISSING, Made, NOT_TAKEN_BACK, Phase, Pipeline,
-    Promotion, REQUEST_OPEN, Run,
+    CLOSED, Closing, Environment, MAX_ABANDONED, MAX_CLOSING, MISSING, Made, NOT_TAKEN_BACK, Phase, Pipeline, Promotion,
+    REQUEST_OPEN, Run,
 };
 
 /// A transition record of a pipeline. It orders attempts and their closing.

@@ -1,8 +1,11 @@
 //! The state of a pipeline: its run, and one current promotion for each environment. Promotions that have ended are separate items.
 
 use super::definition::Strategy;
+use super::facts::{Order, With};
+use crate::address::Address;
 use crate::condition::Condition;
 use crate::ids::{RecordId, SubjectId, hash64};
+use crate::level::{Level, Marks};
 use crate::note::Note;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -10,8 +13,6 @@ use std::collections::BTreeMap;
 
 /// The most abandoned revisions that are remembered. The oldest are forgotten first.
 pub const MAX_ABANDONED: usize = 50;
-/// The most commands that are remembered. The oldest are forgotten first.
-pub const MAX_OBEYED: usize = 50;
 
 /// The most attempts of an environment that are being taken back. The oldest become history ([`NOT_TAKEN_BACK`]).
 pub const MAX_CLOSING: usize = 20;
@@ -57,6 +58,25 @@ pub struct Pipeline {
     pub record: Option<RecordId>,
 }
 
+impl Level for Pipeline {
+    type Order = Order;
+    type With = With;
+
+    fn id(&self) -> SubjectId {
+        SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
+    }
+    fn address(&self) -> Address {
+        Address::new(&self.namespace, &self.name)
+    }
+    fn marks(&mut self) -> Marks<'_> {
+        let Self { wake, armed_by, record, obeyed, .. } = self;
+        Marks { wake, armed_by, record, obeyed }
+    }
+    fn obeyed(&self) -> &[u64] {
+        &self.obeyed
+    }
+}
+
 impl Pipeline {
     /// A pipeline without observations.
     pub fn new(namespace: &str, name: &str, now: Timestamp) -> Self {
@@ -78,22 +98,12 @@ impl Pipeline {
         }
     }
 
-    /// Its id, in the addresses of its records.
-    pub fn id(&self) -> SubjectId {
-        SubjectId(hash64(&[b"pipeline", self.namespace.as_bytes(), self.name.as_bytes()]))
-    }
-
-    /// The environments whose targets cannot all be read, with the reason.
+    /// The environments with a target that cannot be read, and why.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &str)> {
         self.environments.iter().filter_map(|(name, state)| Some((name.as_str(), state.unreadable.as_deref()?)))
     }
 
-    /// Whether this command was obeyed before. A command without an id never was.
-    pub fn has_obeyed(&self, note: &Note) -> bool {
-        note.id != 0 && self.obeyed.contains(&note.id)
-    }
-
-    /// Whether the pipeline is deleted and nothing is left to close.
+    /// Whether it is deleted, and nothing is left to close.
     pub fn over(&self) -> bool {
         self.deleted && self.environments.values().all(|environment| environment.closing.is_empty())
     }

@@ -24,8 +24,6 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const MAX_SERVICES: usize = 20;
 /// The largest data of a schedule, in bytes of JSON.
 pub const MAX_DATA_BYTES: usize = 16 * 1024;
-/// Record numbers wrap around at this number.
-const NUMBERS: u16 = 4000;
 
 /// A transition record of a schedule; it makes triggers.
 pub type Record = crate::record::Record<Firing>;
@@ -273,14 +271,7 @@ fn fire(x: &Schedule, at: Timestamp, facts: &Facts<'_>) -> Decision {
     next.last = Some(Last { at, fired: facts.now, skipped: skipped.into_iter().cloned().collect(), late });
     next.runs.retain(|service, _| x.spec.services.contains(service));
     next.runs.extend(sends.iter().map(|made| (made.service.clone(), Run { at, context: made.context.clone() })));
-    let record = Record {
-        sends,
-        made_by: facts.cause.id,
-        at: facts.now,
-        previous: x.record.map(|id| (id.number, id.hash.to_string())),
-        ..Record::default()
-    };
-    let number = x.record.map_or(0, |id| (id.number + 1) % NUMBERS);
-    next.record = Some(record.id(x.id(), number));
+    let record = Record { sends, ..Record::after(x.record, facts.cause, facts.now) };
+    next.record = Some(record.id(x.id(), record.number_going_round()));
     Decision::Commit(Box::new((next, Some(record))))
 }

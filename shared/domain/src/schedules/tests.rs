@@ -1,5 +1,6 @@
 use super::*;
 use crate::ids::RecordHash;
+use crate::record::NUMBERS;
 use serde_json::json;
 
 fn at(text: &str) -> Timestamp {

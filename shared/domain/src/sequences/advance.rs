@@ -16,8 +16,6 @@ use crate::record::{Answers, Draft};
 use crate::shipyard::{APPROVAL, DEPLOYMENT_CONFIG, EVALUATION, MAX_FOLLOW_UPS, Stage, Task};
 use serde_json::{Value, json};
 
-/// The largest record: an item holds 400 KB, part of which the key and the other attributes need.
-const MAX_RECORD_BYTES: usize = 390 * 1024;
 /// The longest message of a sequence's `.finished`.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 
@@ -41,10 +39,7 @@ impl<'a> Step<'a> {
             base: facts.base.clone(),
             absorbed: old.reactions.iter().map(|reaction| reaction.content).collect(),
             inputs: old.bare.iter().filter_map(|bare| serde_json::to_string(bare).ok()).collect(),
-            made_by: facts.cause.id,
-            at: facts.now,
-            previous: old.record.map(|id| (id.number, id.hash.to_string())),
-            ..Record::default()
+            ..Record::after(old.record, facts.cause, facts.now)
         };
         Self { facts, old, next: old.clone(), record, recorded: false, reduced: false, last: None }
     }
@@ -347,8 +342,9 @@ impl<'a> Step<'a> {
         step.reduced = true;
         step.record.base = step.scope();
         let field = largest_member(&self.record.base).map(|(field, bytes)| format!(", of which data.{field} has {bytes}"));
+        let limit = self.facts.policy.max_record_bytes;
         let message = format!(
-            "the sequence cannot go on: what it would have to keep has {size} bytes, {MAX_RECORD_BYTES} are allowed{}; hand on references instead \
+            "the sequence cannot go on: what it would have to keep has {size} bytes, {limit} are allowed{}; hand on references instead \
              of content",
             field.unwrap_or_default()
         );
@@ -370,7 +366,7 @@ impl<'a> Step<'a> {
     /// instead, with a message about this.
     pub fn transition(mut self) -> Transition {
         let size = if self.recorded { self.record.to_bytes().len() } else { 0 };
-        if size > MAX_RECORD_BYTES && !self.reduced {
+        if size > self.facts.policy.max_record_bytes && !self.reduced {
             return self.reduced(size).transition();
         }
         let record = self.recorded.then(|| {

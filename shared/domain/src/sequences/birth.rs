@@ -125,7 +125,9 @@ fn over(
     (cause, now): (Cause, Timestamp),
 ) -> Transition {
     let (flags, base, shipyard) = (Flags::default(), Object::new(), Shipyard { stages: vec![] });
-    let policy = Policy { start_deadline: Default::default(), task_timeout: Default::default(), max_event_bytes: usize::MAX };
+    let (start_deadline, task_timeout) = Default::default();
+    // It gathers nothing that could be too large.
+    let policy = Policy { start_deadline, task_timeout, max_event_bytes: usize::MAX, max_record_bytes: usize::MAX };
     let facts = Facts {
         now,
         cause,

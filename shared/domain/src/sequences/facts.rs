@@ -65,6 +65,8 @@ pub struct Policy {
     pub task_timeout: Span,
     /// The largest event in bytes.
     pub max_event_bytes: usize,
+    /// Largest record in bytes.
+    pub max_record_bytes: usize,
 }
 
 /// The decision about an input.

@@ -97,7 +97,12 @@ impl Stand {
 }
 
 const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false, copied: false };
-const POLICY: Policy = Policy { start_deadline: Span::minutes(10), task_timeout: Span::minutes(60), max_event_bytes: 240 * 1024 };
+const POLICY: Policy = Policy {
+    start_deadline: Span::minutes(10),
+    task_timeout: Span::minutes(60),
+    max_event_bytes: 240 * 1024,
+    max_record_bytes: 390 * 1024,
+};
 
 fn birth() -> Birth {
     Birth {

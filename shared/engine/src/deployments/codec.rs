@@ -2,13 +2,14 @@
 //! those that differ, and a heartbeat changes little.
 
 use super::keys;
-use super::message::{Address, address};
+use super::message::Address;
 use crate::item::{Attrs, Item, Key};
 use crate::json::{json, member};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot, Status, Watch};
 use keelway_domain::ids::{SubjectId, hash64};
+use keelway_domain::level::Level as _;
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a config that this code knows.
@@ -17,7 +18,7 @@ pub const FORMAT: i64 = 1;
 /// The attributes of a config.
 pub fn attributes(x: &Config, key: Key) -> Attrs {
     let offered = x.in_flight().filter(|d| d.status == Status::New && d.cancel.is_none());
-    let unclaimed = offered.map(|d| keys::unclaimed(&address(x), d.since));
+    let unclaimed = offered.map(|d| keys::unclaimed(&x.address(), d.since));
     let some = |text: String, empty: bool| (!empty).then_some(text);
     let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     Item::new(key)

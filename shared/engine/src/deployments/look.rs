@@ -1,7 +1,7 @@
 //! What the sweep finds: configs that have something to do, because a message was lost.
 
 use super::awaited::{Awaited, tasks};
-use super::message::{Message, address};
+use super::message::Message;
 use super::{Deployments, Loaded, configs, images, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
@@ -11,15 +11,16 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{Decision, Facts, Input, decide};
+use keelway_domain::level::Level as _;
 
 /// Evaluates open configs without committing anything: those that would change get a message. A config at rest costs its share of
 /// one read for all definitions, and a read of the tags it watches.
 pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
-    let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
+    let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&loaded.x.address())).collect();
     let items = table::read(&engine.ports, &wanted).await?;
     let mut letters = given_up(engine, open).await?;
     for loaded in open {
-        let to = address(&loaded.x);
+        let to = loaded.x.address();
         let applied = match items.get(&keys::definition(&to)).map(configs::read).transpose() {
             Ok(applied) => applied.flatten().map(|(applied, _)| applied),
             // A definition that this code cannot read does not delay the others.
@@ -70,9 +71,9 @@ async fn given_up<P: Ports>(engine: &Deployments<P>, open: &[Loaded]) -> Result<
     for (x, task, awaited) in all {
         match awaited.is_open(executions.get(&awaited.key())) {
             Ok(true) => {}
-            Ok(false) => letters.push(Message::Over { to: address(x), triggered: task.triggered.clone() }.letter()),
+            Ok(false) => letters.push(Message::Over { to: x.address(), triggered: task.triggered.clone() }.letter()),
             // An execution that this code cannot read does not delay the others.
-            Err(error) => tracing::error!(config = %address(x), %error, "the sweep passes over the task of a deployment config"),
+            Err(error) => tracing::error!(config = %x.address(), %error, "the sweep passes over the task of a deployment config"),
         }
     }
     Ok(letters)

@@ -3,17 +3,12 @@
 use super::{DEPLOYERS, NAME};
 use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 use keelway_domain::deployments::notice::Notice;
-use keelway_domain::deployments::{Command, Config, Sight};
+use keelway_domain::deployments::{Command, Sight};
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use keelway_domain::address::Address;
-
-/// The address of a config.
-pub fn address(x: &Config) -> Address {
-    Address::new(&x.namespace, &x.name)
-}
 
 /// A message to a config.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

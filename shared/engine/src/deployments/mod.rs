@@ -22,13 +22,14 @@ mod tasks;
 pub mod views;
 
 pub use ask::Asked;
-pub use message::{Address, Job, Message, address};
+pub use message::{Address, Job, Message};
 
 use crate::item::{Item, Key};
 use crate::keys::hash;
 use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
+use crate::protocol::level::{self, Given};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, invalid, record, run};
+use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, run};
 use crate::table::{self, Items};
 use awaited::Awaited;
 use keelway_domain::border::Home;
@@ -36,10 +37,12 @@ use keelway_domain::cause::Cause;
 use keelway_domain::deployments::notice::Notice;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{
-    Applied, Config, Decision, Facts, Input, Past, Refused, Snapshot, Transition, decide, target, task_of,
+    Applied, Config, Decision, Facts, Input, Past, Snapshot, Transition, With, decide, target, task_of,
 };
 use keelway_domain::event::CloudEvent;
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::level::Level as _;
+use keelway_domain::note::Note;
+use keelway_domain::time::Span;
 use subject::Duty;
 
 /// The engine's name, and that of its queue.
@@ -191,8 +194,8 @@ impl<P: Ports> Deployments<P> {
 impl<P: Ports> Engine<Config> for Deployments<P> {
     async fn perform(&self, x: &Config, duty: &Duty) -> Result<(), PortError> {
         match duty {
-            Duty::Evaluate(because) => self.wake(&address(x), because.clone()).await,
-            Duty::Prune(oldest) => self.prune(&address(x), *oldest).await,
+            Duty::Evaluate(because) => self.wake(&x.address(), because.clone()).await,
+            Duty::Prune(oldest) => self.prune(&x.address(), *oldest).await,
         }
     }
     async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
@@ -214,13 +217,15 @@ fn is_refused_by(decided: &Item, cause: Cause) -> bool {
 }
 
 /// An input on its way to a config.
-struct Turn<'a> {
-    to: &'a Address,
-    input: Input<'a>,
-    cause: Cause,
+type Turn<'a, 'i> = level::Turn<'a, Input<'i>>;
+
+impl Given for Input<'_> {
+    fn note(&self) -> Option<&Note> {
+        if let Input::Command(_, note) = self { Some(note) } else { None }
+    }
 }
 
-impl Turn<'_> {
+impl Turn<'_, '_> {
     /// What was decided about the task of a sequence that it carries out: the first copy of the trigger decides it for all.
     fn task(&self) -> Option<Key> {
         let Input::Command(command, _) = self.input else { return None };
@@ -256,23 +261,9 @@ impl Turn<'_> {
             Written::Conflict(_) => Verdict::Again,
         })
     }
-
-    /// As it is recorded if it cannot be used.
-    fn text(&self) -> String {
-        format!("{} {:?}", self.to, self.input)
-    }
-
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
-    /// then holds for every copy.
-    fn since(&self) -> Timestamp {
-        match self.input {
-            Input::Command(_, note) if note.at > Timestamp(0) => note.at,
-            _ => self.cause.sent,
-        }
-    }
 }
 
-impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_> {
+impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_, '_> {
     fn key(&self) -> Key {
         keys::config(self.to)
     }
@@ -308,27 +299,15 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_> {
             None => Heads::new(),
         };
         let now = engine.ports.now();
-        // Nobody remembers any more what became of it.
-        if self.since() + engine.limits.retention < now {
+        if self.is_forgotten(engine, now) {
             return Ok(Verdict::Late);
         }
         let old = found.map(|loaded| &loaded.x);
-        let x = match (old, &applied) {
-            (Some(x), Some(_)) => x.clone(),
-            (Some(x), None) if !x.over() => x.clone(),
-            (None, Some(_)) => Config::new(&self.to.namespace, &self.to.name, now),
-            (_, None) if self.task().is_some() => return self.for_nobody(engine).await,
-            // It was deleted, and is over: whoever ended it may have stopped before it told that.
-            (_, None) => {
-                if let Input::Command(_, note) = self.input
-                    && !old.is_some_and(|x| x.has_obeyed(note))
-                {
-                    // Its copies do nothing, also when there is one of this name again.
-                    let reason = format!("{} was deleted", self.to);
-                    invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
-                }
-                return Ok(Verdict::Late);
-            }
+        let new = || Config::new(&self.to.namespace, &self.to.name, now);
+        let x = match self.state(old, applied.is_some(), new) {
+            Some(x) => x,
+            None if self.task().is_some() => return self.for_nobody(engine).await,
+            None => return self.deleted(engine, old).await,
         };
         let (target, damaged) = match target(&x, self.input, applied.as_ref()) {
             Some(n) => parts(engine.version(self.to, n).await?),
@@ -337,29 +316,13 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_> {
         let (target, damaged) = (target.as_ref(), damaged.as_deref());
         let facts = Facts { now, cause: self.cause, applied: applied.as_ref(), heads: &heads, target, damaged };
         match decide(&x, self.input, &facts) {
-            // A copy of a command that was refused stays refused, whatever has changed since.
-            Decision::Commit(_)
-                if matches!(self.input, Input::Command(..))
-                    && invalid::recorded(&engine.ports, self.since(), &self.text()).await? =>
-            {
-                Ok(Verdict::Done(Handled::Invalid))
-            }
+            Decision::Commit(_) if self.was_refused(engine).await? => Ok(Verdict::Done(Handled::Invalid)),
             Decision::Commit(transition) => Ok(Verdict::Commit(Box::new(engine.change(self, found, *transition, written)?))),
             Decision::Settle => Ok(Verdict::Settle),
-            Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason) | Refused::Nothing(reason)) => {
-                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was
-                // lost.
-                if let Some(x) = old
-                    && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
-                {
-                    return Ok(Verdict::Settle);
-                }
-                if self.task().is_some() {
-                    return self.for_nobody(engine).await;
-                }
-                invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
-                Ok(Verdict::Done(Handled::Invalid))
-            }
+            Decision::Late => Ok(Verdict::Late),
+            Decision::Refused(_) if self.was_done(engine, old).await? => Ok(Verdict::Settle),
+            Decision::Refused(_) if self.task().is_some() => self.for_nobody(engine).await,
+            Decision::Refused(refused) => self.refuse(engine, refused.reason()).await,
         }
     }
 }
@@ -379,27 +342,24 @@ impl<P: Ports> Deployments<P> {
     /// the commit, or not at all.
     fn change(
         &self,
-        turn: &Turn<'_>,
+        turn: &Turn<'_, '_>,
         found: Option<&Loaded>,
         transition: Transition,
         written: Option<&Item>,
     ) -> Result<Change<Config>, PortError> {
         let mut change = Change::new(found.map(|found| &found.x), transition.next, transition.record);
-        change.items = transition.snapshots.iter().map(|snapshot| codec::snapshot(turn.to, snapshot)).collect();
+        let With { snapshots, past, rewritten, obeyed, drifted } = transition.with;
+        change.items = snapshots.iter().map(|snapshot| codec::snapshot(turn.to, snapshot)).collect();
         let expires = self.ports.now() + self.limits.retention;
-        let past = transition.past.iter().map(|past| Write::Put(codec::past(turn.to, past), Condition::Always));
-        let obeyed = transition.obeyed.iter();
-        let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(turn.to, obeyed, expires), Condition::Always));
-        let drifted = transition.drifted.iter().map(|said| codec::drifted(turn.to, said, self.ports.now(), expires));
-        change.with.extend(past.chain(obeyed).chain(drifted.map(|item| Write::Put(item, Condition::Always))));
+        let history = past.iter().map(|past| codec::past(turn.to, past));
+        let history = history.chain(obeyed.iter().map(|obeyed| codec::obeyed(turn.to, obeyed, expires)));
+        let history = history.chain(drifted.iter().map(|said| codec::drifted(turn.to, said, self.ports.now(), expires)));
+        change.with.extend(history.map(|item| Write::Put(item, Condition::Always)));
         let since = found.map_or(0, |found| found.version) + 1;
         change.with.extend(turn.task().map(|task| Write::Put(self.decided(task).with(SINCE, since), Condition::Absent)));
         change.with.extend(turn.awaited().map(|awaited| awaited.check()));
-        if let (Some(definition), Some(item)) = (transition.rewritten, written) {
-            let by = match turn.input {
-                Input::Command(_, note) => note.by.clone(),
-                _ => String::new(),
-            };
+        if let (Some(definition), Some(item)) = (rewritten, written) {
+            let by = turn.input.note().map(|note| note.by.clone()).unwrap_or_default();
             let applied = Applied { definition, version: item.version() + 1, by, request: None, asked: 0 };
             // What it watches now may be what it did not watch before.
             let (write, entries) = self.rewritten(turn.to, item, &applied)?;

@@ -1,15 +1,15 @@
 //! A deployment config as the protocol sees it.
 
-use super::message::{Message, address};
+use super::message::Message;
 use super::{NAME, codec, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
-use crate::protocol::{Letter, Place, Subject};
+use crate::protocol::{Letter, Place, Subject, level};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Config, Order, Record};
 use keelway_domain::event::CloudEvent;
-use keelway_domain::ids::{RecordId, context_of};
-use keelway_domain::names::Context;
+use keelway_domain::ids::RecordId;
+use keelway_domain::level::Level as _;
 use keelway_domain::time::Timestamp;
 
 /// What a config's state owes beside what all engines owe.
@@ -30,7 +30,7 @@ impl Subject for Config {
     const ANY_MESSAGE_BY_CLOCK: bool = true;
 
     fn key(&self) -> Key {
-        keys::config(&address(self))
+        keys::config(&self.address())
     }
     fn decode(item: &Item) -> Result<Self, PortError> {
         codec::config(item)
@@ -55,13 +55,10 @@ impl Subject for Config {
         Config::over(self)
     }
     fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
-        let name = format!("{}/{}", self.namespace, self.name);
-        Context::new(context_of("deploymentconfig", &name).to_string())
-            .map(|context| record.events(id, &context))
-            .unwrap_or_default()
+        level::events("deploymentconfig", &self.address(), id, record)
     }
     fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
-        let of = address(self);
+        let of = self.address();
         match order {
             Order::Start { n, attempt, at } => super::Job::Start { of, n: *n, attempt: *attempt, at: *at },
             Order::Look { n, at } => super::Job::Look { of, n: *n, at: *at },
@@ -69,7 +66,7 @@ impl Subject for Config {
         .letter()
     }
     fn wake_up(&self, at: Timestamp) -> Letter {
-        Message::Wake { to: address(self), at }.letter()
+        Message::Wake { to: self.address(), at }.letter()
     }
     fn owed(&self, cause: Cause) -> Vec<Duty> {
         // Whoever pruned last may have stopped before it did.

@@ -111,7 +111,7 @@ impl<P: Ports> Deployments<P> {
         Ok(match decide(&view.state, input, &facts) {
             Decision::Refused(refused) => Err(refused),
             Decision::Commit(transition) => Ok(Some(transition.next)),
-            Decision::Settle => Ok(None),
+            Decision::Settle | Decision::Late => Ok(None),
         })
     }
 

@@ -3,6 +3,7 @@
 
 use crate::ports::{PortError, Ports};
 use crate::projects::{Project, sequence_of};
+use crate::protocol::record;
 use crate::refusal::Refusal;
 use crate::sequences::commands::unknown_approval;
 use crate::sequences::domain_event::other_content;
@@ -161,6 +162,7 @@ impl<P: Ports> Sequences<P> {
             start_deadline: known.settings.start_deadline.unwrap_or(self.limits.start_deadline),
             task_timeout: known.settings.task_timeout.unwrap_or(self.limits.task_timeout),
             max_event_bytes: self.limits.max_event_bytes,
+            max_record_bytes: record::MAX_BYTES,
         };
         let until = deadline(x, &self.sequence(x).await?, &policy);
         let until = until.map(|until| format!(", or else at {}", until.rfc3339())).unwrap_or_default();

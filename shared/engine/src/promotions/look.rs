@@ -1,7 +1,7 @@
 //! What the sweep finds: pipelines that have something to do, because a message was lost.
 
 use super::attempts::runs_sequence;
-use super::message::{Address, Job, Message, address};
+use super::message::{Address, Job, Message};
 use super::subject::{Watch, open_requests};
 use super::{Loaded, Promotions, definitions, keys, observations, watch};
 use crate::item::Key;
@@ -10,6 +10,7 @@ use crate::protocol::Letter;
 use crate::protocol::sweep::Tick;
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::level::Level as _;
 use keelway_domain::promotions::definition::Definition;
 use keelway_domain::promotions::observe::Observations;
 use keelway_domain::promotions::{Decision, Facts, Input, decide};
@@ -19,11 +20,11 @@ use std::collections::BTreeSet;
 /// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs its share
 /// of two reads for all: of the definitions, and of their targets.
 pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
-    let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&address(&loaded.x))).collect();
+    let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&loaded.x.address())).collect();
     let items = table::read(&engine.ports, &wanted).await?;
     let mut readable = vec![];
     for loaded in open {
-        let to = address(&loaded.x);
+        let to = loaded.x.address();
         match items.get(&keys::definition(&to)).map(definitions::read).transpose() {
             Ok(applied) => readable.push((loaded, to, applied.flatten().map(|applied| applied.spec))),
             // A definition that this code cannot read does not delay the others.

@@ -5,16 +5,11 @@ use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Command, Outcome, Pipeline, Seen};
+use keelway_domain::promotions::{Attempt, Closed, Command, Outcome, Seen};
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use keelway_domain::address::Address;
-
-/// The address of a pipeline.
-pub fn address(x: &Pipeline) -> Address {
-    Address::new(&x.namespace, &x.name)
-}
 
 /// A message to a pipeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -25,14 +25,17 @@ pub use message::{Address, Job, Message, Observe};
 
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write};
+use crate::protocol::level::{self, Given};
 use crate::protocol::sweep::Tick;
-use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, invalid, record, run};
+use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, run};
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PROMOTION};
+use keelway_domain::level::Level as _;
+use keelway_domain::note::Note;
 use keelway_domain::promotions::observe::Observations;
-use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, Refused, decide};
-use keelway_domain::time::{Span, Timestamp};
+use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, With, decide};
+use keelway_domain::time::Span;
 use subject::Watch;
 
 /// The engine's name, and that of its queue.
@@ -115,7 +118,7 @@ impl<P: Ports> Inbox for Promotions<P> {
 
 impl<P: Ports> Engine<Pipeline> for Promotions<P> {
     async fn perform(&self, x: &Pipeline, duty: &Watch) -> Result<(), PortError> {
-        watch::begin(&self.ports, &message::address(x), duty).await
+        watch::begin(&self.ports, &x.address(), duty).await
     }
     async fn look(&self, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
         look::look(self, open, tick).await
@@ -132,29 +135,15 @@ fn followed(event: &CloudEvent) -> Option<Job> {
 }
 
 /// An input on its way to a pipeline.
-struct Turn<'a> {
-    to: &'a Address,
-    input: Input<'a>,
-    cause: Cause,
-}
+type Turn<'a, 'i> = level::Turn<'a, Input<'i>>;
 
-impl Turn<'_> {
-    /// As it is recorded if it cannot be used.
-    fn text(&self) -> String {
-        format!("{} {:?}", self.to, self.input)
-    }
-
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
-    /// then holds for every copy.
-    fn since(&self) -> Timestamp {
-        match self.input {
-            Input::Command(_, note) if note.at > Timestamp(0) => note.at,
-            _ => self.cause.sent,
-        }
+impl Given for Input<'_> {
+    fn note(&self) -> Option<&Note> {
+        if let Input::Command(_, note) = self { Some(note) } else { None }
     }
 }
 
-impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_> {
+impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_, '_> {
     fn key(&self) -> Key {
         keys::pipeline(self.to)
     }
@@ -170,27 +159,12 @@ impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_> {
             None => Observations::new(),
         };
         let now = engine.ports.now();
-        // Nobody remembers any more what became of it.
-        if self.since() + engine.limits.retention < now {
+        if self.is_forgotten(engine, now) {
             return Ok(Verdict::Late);
         }
         let old = found.map(|loaded| &loaded.x);
-        let x = match (old, &definition) {
-            (Some(x), Some(_)) => x.clone(),
-            (Some(x), None) if !x.over() => x.clone(),
-            (None, Some(_)) => Pipeline::new(&self.to.namespace, &self.to.name, now),
-            // It was deleted, and is over: whoever ended it may have stopped before it told that.
-            (_, None) => {
-                if let Input::Command(_, note) = self.input
-                    && !old.is_some_and(|x| x.has_obeyed(note))
-                {
-                    // Its copies do nothing, also when there is one of this name again.
-                    let reason = format!("{} was deleted", self.to);
-                    invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
-                }
-                return Ok(Verdict::Late);
-            }
-        };
+        let new = || Pipeline::new(&self.to.namespace, &self.to.name, now);
+        let Some(x) = self.state(old, definition.is_some(), new) else { return self.deleted(engine, old).await };
         let facts = Facts {
             now,
             cause: self.cause,
@@ -198,36 +172,21 @@ impl<P: Ports> Handler<Pipeline, Promotions<P>> for Turn<'_> {
             observations: &observations,
         };
         match decide(&x, self.input, &facts) {
-            // A copy of a command that was refused stays refused, whatever has changed since.
-            Decision::Commit(_)
-                if matches!(self.input, Input::Command(..))
-                    && invalid::recorded(&engine.ports, self.since(), &self.text()).await? =>
-            {
-                Ok(Verdict::Done(Handled::Invalid))
-            }
+            Decision::Commit(_) if self.was_refused(engine).await? => Ok(Verdict::Done(Handled::Invalid)),
             Decision::Commit(transition) => {
                 let mut change = Change::new(old, transition.next, transition.record);
                 let expires = now + engine.limits.retention;
+                let With { past, obeyed } = transition.with;
+                let history = past.iter().map(|past| codec::past(self.to, past, expires));
+                let history = history.chain(obeyed.iter().map(|obeyed| codec::obeyed(self.to, obeyed, expires)));
                 // With the commit or not at all: a writer that loses its race leaves no history.
-                let past = transition.past.iter().map(|past| Write::Put(codec::past(self.to, past, expires), Condition::Always));
-                let obeyed = transition.obeyed.iter();
-                let obeyed = obeyed.map(|obeyed| Write::Put(codec::obeyed(self.to, obeyed, expires), Condition::Always));
-                change.with.extend(past.chain(obeyed));
+                change.with.extend(history.map(|item| Write::Put(item, Condition::Always)));
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),
             Decision::Late => Ok(Verdict::Late),
-            Decision::Refused(Refused::Unknown(reason) | Refused::Conflict(reason)) => {
-                // What it asks for may not fit any more because it was done: by an earlier delivery, or by a write whose answer was
-                // lost.
-                if let Some(x) = old
-                    && !record::made_by(&engine.ports, x, self.cause).await?.is_empty()
-                {
-                    return Ok(Verdict::Settle);
-                }
-                invalid::record(&engine.ports, engine.limits.retention, self.since(), &reason, &self.text()).await?;
-                Ok(Verdict::Done(Handled::Invalid))
-            }
+            Decision::Refused(_) if self.was_done(engine, old).await? => Ok(Verdict::Settle),
+            Decision::Refused(refused) => self.refuse(engine, refused.reason()).await,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! A pipeline as the protocol sees it.
 
-use super::message::{Job, Message, address};
+use super::message::{Job, Message};
 use super::{NAME, codec, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
-use crate::protocol::{Letter, Place, Subject};
+use crate::protocol::{Letter, Place, Subject, level};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
-use keelway_domain::ids::{RecordId, context_of};
-use keelway_domain::names::Context;
+use keelway_domain::ids::RecordId;
+use keelway_domain::level::Level as _;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, Order, Phase, Pipeline, Record};
 use keelway_domain::time::Timestamp;
@@ -32,7 +32,7 @@ impl Subject for Pipeline {
     const FORMAT: i64 = codec::FORMAT;
 
     fn key(&self) -> Key {
-        keys::pipeline(&address(self))
+        keys::pipeline(&self.address())
     }
     fn decode(item: &Item) -> Result<Self, PortError> {
         codec::pipeline(item)
@@ -56,11 +56,10 @@ impl Subject for Pipeline {
         Pipeline::over(self)
     }
     fn events(&self, id: &RecordId, record: &Record) -> Vec<CloudEvent> {
-        let name = format!("{}/{}", self.namespace, self.name);
-        Context::new(context_of("pipeline", &name).to_string()).map(|context| record.events(id, &context)).unwrap_or_default()
+        level::events("pipeline", &self.address(), id, record)
     }
     fn letter(&self, _: &RecordId, _: usize, order: &Order) -> Letter {
-        let of = address(self);
+        let of = self.address();
         match order {
             Order::Attempt(attempt) => {
                 let promotion = self.environments.get(&attempt.environment).and_then(|state| state.promotion.as_ref());
@@ -76,7 +75,7 @@ impl Subject for Pipeline {
         }
     }
     fn wake_up(&self, at: Timestamp) -> Letter {
-        Message::Wake { to: address(self), at }.letter()
+        Message::Wake { to: self.address(), at }.letter()
     }
     fn owed(&self, cause: Cause) -> Vec<Watch> {
         if cause.again { open_requests(self) } else { vec![] }

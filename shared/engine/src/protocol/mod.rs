@@ -21,6 +21,7 @@ mod inbox;
 pub mod invalid;
 mod kind;
 pub mod letters;
+pub(crate) mod level;
 mod owed;
 pub mod page;
 pub mod record;

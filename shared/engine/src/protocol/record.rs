@@ -2,7 +2,7 @@
 //! competing writers never overwrite each other; the committed state names its record, and each record names the previous one.
 
 use super::subject::{RecordOf, Subject};
-use crate::item::{Item, Key};
+use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::keys;
 use crate::ports::{PortError, Query, Store};
 use crate::table;
@@ -11,6 +11,8 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 
+/// The largest record, in bytes: its item has a key and other attributes besides.
+pub const MAX_BYTES: usize = MAX_ITEM_BYTES - 10 * 1024;
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
 /// So many records are read one by one, because there are rarely more to read; then a page at a time. A message may be older than

@@ -6,6 +6,7 @@ use crate::sim::Sim;
 use keelway_domain::deployments::Config;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{event_id, hash64};
+use keelway_domain::level::Level as _;
 use keelway_domain::names::Context;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;

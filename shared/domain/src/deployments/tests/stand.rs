@@ -129,11 +129,11 @@ impl Stand {
 
     fn keep(&mut self, transition: Transition) {
         self.x = transition.next;
-        self.past.extend(transition.past);
-        self.snapshots.extend(transition.snapshots);
-        self.drifted.extend(transition.drifted);
-        self.obeyed.extend(transition.obeyed);
-        if let (Some(applied), Some(definition)) = (&mut self.applied, transition.rewritten) {
+        self.past.extend(transition.with.past);
+        self.snapshots.extend(transition.with.snapshots);
+        self.drifted.extend(transition.with.drifted);
+        self.obeyed.extend(transition.with.obeyed);
+        if let (Some(applied), Some(definition)) = (&mut self.applied, transition.with.rewritten) {
             applied.definition = definition;
             applied.version += 1;
         }

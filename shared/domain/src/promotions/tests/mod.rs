@@ -93,7 +93,7 @@ impl Stand {
         match decide(&self.x, input, &facts) {
             Decision::Commit(transition) => {
                 self.x = transition.next;
-                self.past.extend(transition.past);
+                self.past.extend(transition.with.past);
                 let record = transition.record.unwrap_or_default();
                 self.orders.extend(record.sends);
                 self.told.extend(record.events.iter().map(|event| {
