@@ -3,15 +3,17 @@
 //! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
 //! and decisions to the queue, and an answer with an outcome is read from the state.
 //!
-//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every kind. Each of them lists
-//! its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the answer. They stand on one `fence`: what is
-//! checked before every handler and kept after it, and what handlers share. The fence uses no handler.
+//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`). Each of them lists its routes; each resource has a file of its own
+//! that reads the request, asks the engine, and shapes the answer. Below them is `apply`, which takes manifests of every kind, and below that are the
+//! `kinds`, a file each. All stand on one `fence`: what is checked before every handler and kept after it, and what handlers share. Nothing uses what is
+//! above it.
 
 mod access;
 mod apply;
 mod deployments;
 mod fence;
 mod keptn;
+mod kinds;
 mod pipelines;
 mod webhooks;
 
@@ -160,8 +162,15 @@ impl<P: Ports> Api<P> {
 
 /// Every route.
 fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
-    let faces =
-        [access::routes(), keptn::routes(), apply::routes(), pipelines::routes(), deployments::routes(), webhooks::routes()];
+    let faces = [
+        access::routes(),
+        keptn::routes(),
+        apply::routes(),
+        kinds::routes(),
+        pipelines::routes(),
+        deployments::routes(),
+        webhooks::routes(),
+    ];
     faces.into_iter().flatten().collect()
 }
 

@@ -4,6 +4,7 @@ use crate::deployments::definition::Definition as Config;
 use crate::deployments::registry::ArtifactSource;
 use crate::promotions::definition::Definition as Pipeline;
 use crate::promotions::registry::{Cluster, GitHost};
+use crate::schedules::Spec as Schedule;
 use crate::webhooks::Subscription;
 
 /// A definition that names what belongs to the installation. No manifest says whether it is vouched for: that follows from who applies it.
@@ -55,6 +56,14 @@ impl Vouched for GitHost {
 
 /// Subscriptions name nothing of the installation's.
 impl Vouched for Subscription {
+    fn vouched(&self) -> bool {
+        false
+    }
+    fn vouch(&mut self, _: bool) {}
+}
+
+/// Schedules name nothing of the installation's, either.
+impl Vouched for Schedule {
     fn vouched(&self) -> bool {
         false
     }
