@@ -1,12 +1,12 @@
 //! What the command line names: a name in a namespace.
 
-use crate::args::{Namespace, Place};
+use crate::args::named::{Namespace, Place};
 use keelway_domain::names::ProjectName;
 
 /// Where something is: a namespace and a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The namespace.
+    /// The namespace, or the project; empty for what belongs to the installation.
     pub namespace: String,
     /// The name.
     pub name: String,
@@ -27,6 +27,9 @@ impl Address {
 
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
+        match self.namespace.as_str() {
+            "" => f.write_str(&self.name),
+            namespace => write!(f, "{namespace}/{}", self.name),
+        }
     }
 }

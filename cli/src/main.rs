@@ -14,6 +14,7 @@ mod error;
 mod executor;
 mod findings;
 mod key;
+mod kinds;
 mod live;
 mod output;
 mod pages;

@@ -1,6 +1,6 @@
 //! What goes to the terminal: whole lines, colours only where a person looks, nothing a terminal would obey.
 
-use crate::args::Format;
+use crate::args::named::Format;
 use crate::error::CliError;
 use crate::terminal::Look;
 use std::io::Write;

@@ -2,8 +2,10 @@
 
 use crate::api::Api;
 use crate::api_error::ApiError;
+use keelway_domain::time::Timestamp;
 use keelway_wire::http::{Listed, Page, PageKey};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::marker::PhantomData;
 
 /// More pages than this are not followed: a list that long is asked for in parts.
@@ -94,4 +96,33 @@ pub async fn read<T: Listed + DeserializeOwned>(
 /// As the API answers.
 pub async fn all<T: Listed + DeserializeOwned>(api: &Api, path: &[&str], query: &[(&str, &str)]) -> Result<Vec<T>, ApiError> {
     Ok(read(api, path, query, usize::MAX).await?.items)
+}
+
+/// All entries of a list as JSON, under the member that has them, and the time at which the last page was read. For lists of a kind
+/// that is chosen when the command runs.
+///
+/// # Errors
+/// As the API answers.
+pub async fn of_member(
+    api: &Api,
+    path: &[&str],
+    query: &[(&str, &str)],
+    member: &str,
+) -> Result<(Vec<Value>, Option<Timestamp>), ApiError> {
+    let (mut all, mut key, mut now) = (vec![], String::new(), None);
+    for _ in 0..PAGES {
+        let size = MOST.to_string();
+        let paging = [("pageSize", size.as_str()), ("nextPageKey", key.as_str())];
+        let query: Vec<(&str, &str)> = query.iter().copied().chain(paging).collect();
+        let mut page: Value = api.get(path, &query).await?;
+        if let Some(Value::Array(entries)) = page.get_mut(member).map(Value::take) {
+            all.extend(entries);
+        }
+        now = page["now"].as_str().and_then(Timestamp::parse);
+        key = page["nextPageKey"].as_str().unwrap_or_default().to_owned();
+        if PageKey::is_none(&key) {
+            break;
+        }
+    }
+    Ok((all, now))
 }

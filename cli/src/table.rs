@@ -1,10 +1,11 @@
 //! Tables of words: columns as wide as their widest cell, no lines drawn, so that `cut` and `awk` work on them, too. On a terminal
 //! the widest columns give way until a row fits on a line.
 
-use crate::args::Format;
+use crate::args::named::Format;
 use crate::error::CliError;
 use crate::output::{painted, say};
 use crate::terminal::{Look, columns, look, padded};
+use keelway_wire::http::promotions::Registered;
 
 /// A column is not made narrower than this.
 const NARROWEST: usize = 8;
@@ -21,6 +22,29 @@ impl Table {
     /// With these column titles.
     pub fn new(head: &[&'static str]) -> Self {
         Self { head: head.to_vec(), rows: vec![] }
+    }
+
+    /// Of definitions, with these fields of what they say.
+    pub fn registered(all: &[Registered], fields: &[(&'static str, &str)], format: Format) -> Self {
+        let namespaced = all.iter().any(|one| one.namespace.is_some());
+        let head: &[&str] = if namespaced { &["NAMESPACE", "NAME"] } else { &["NAME"] };
+        let tail: &[&str] = if format == Format::Wide { &["APPLIED", "VERSION"] } else { &["APPLIED"] };
+        let mut table = Self::new(&[head, &fields.iter().map(|(title, _)| *title).collect::<Vec<_>>(), tail].concat());
+        for one in all {
+            let field = |(_, field): &(&str, &str)| match one.spec.get(*field) {
+                Some(serde_json::Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+                None => String::new(),
+            };
+            let mut row: Vec<String> = one.namespace.iter().cloned().chain([one.name.clone()]).collect();
+            row.extend(fields.iter().map(field));
+            match format {
+                Format::Wide => row.extend([one.applied_at.clone(), one.version.to_string()]),
+                _ => row.push(one.applied_at.chars().take("2026-11-22".len()).collect()),
+            }
+            table.row(row);
+        }
+        table
     }
 
     /// Adds a row; an empty cell shows as `-`, so that every row has every column.

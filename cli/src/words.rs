@@ -1,6 +1,7 @@
 //! Short words for long things: versions, ids, spans of time.
 
 use keelway_domain::time::Timestamp;
+use std::collections::BTreeMap;
 
 /// The fewest characters of a context that stand for it.
 pub const SHORT: usize = 8;
@@ -86,6 +87,16 @@ pub fn between(from: Option<&str>, to: Option<&str>) -> String {
 /// How long ago a time was.
 pub fn age(time: &str, now: Option<Timestamp>) -> String {
     Timestamp::parse(time).zip(now).map(|(time, now)| span((now - time).0)).unwrap_or_default()
+}
+
+/// The images, as short as they can be told apart.
+pub fn images(images: &BTreeMap<String, String>, whole: bool) -> String {
+    let short = |image: &String| if whole { image.clone() } else { version(image) };
+    let shown: Vec<String> = match images.len() {
+        1 => images.values().map(short).collect(),
+        _ => images.iter().map(|(name, image)| format!("{name} {}", short(image))).collect(),
+    };
+    shown.join(", ")
 }
 
 #[cfg(test)]

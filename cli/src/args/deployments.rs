@@ -297,21 +297,6 @@ pub struct Deploy {
     pub quiet: bool,
 }
 
-/// `get deploymentconfigs`, `get artifactsources`
-#[derive(Group)]
-pub struct GetConfigs {
-    /// Only this one: NAME, or NAMESPACE/NAME
-    #[arg(value_parser = Place::parse, value_name = "NAME")]
-    pub name: Option<Place>,
-    #[command(flatten)]
-    pub namespace: Namespace,
-    /// Those of all namespaces
-    #[arg(short = 'A', long, conflicts_with = "name")]
-    pub all_namespaces: bool,
-    #[command(flatten)]
-    pub output: Output,
-}
-
 /// `get deployments`
 #[derive(Group)]
 pub struct GetDeployments {

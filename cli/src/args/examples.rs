@@ -39,15 +39,6 @@ pub const GET_EXECUTIONS: &str = "Examples:
 pub const GET_EVENTS: &str = "Examples:
   keelway get events -c 139a703f
   keelway get events -p shop --stage staging --type evaluation.finished -o json";
-pub const GET_PIPELINES: &str = "Examples:
-  keelway get pipelines -n shop
-  keelway get pipeline carts -n shop -o yaml";
-pub const GET_CLUSTERS: &str = "Examples:
-  keelway get clusters -n shop
-  keelway get cluster shop/eu-1 -o yaml";
-pub const GET_GITHOSTS: &str = "Examples:
-  keelway get githosts
-  keelway get githost github -o yaml";
 pub const DELETE: &str = "Examples:
   keelway delete pipeline carts -n shop
   keelway delete githost github --yes";
@@ -57,13 +48,6 @@ pub const DELETE_PROJECT: &str = "Examples:
 pub const DELETE_SERVICE: &str = "Examples:
   keelway delete service carts -p shop
   keelway delete service carts -p shop --abort";
-pub const DELETE_PIPELINE: &str = "Examples:
-  keelway delete pipeline carts -n shop
-  keelway delete pipeline shop/carts --yes";
-pub const DELETE_CLUSTER: &str = "Examples:
-  keelway delete cluster eu-1 -n shop";
-pub const DELETE_GITHOST: &str = "Examples:
-  keelway delete githost github";
 pub const PIPELINE: &str = "Examples:
   keelway pipeline list -n shop
   keelway pipeline status carts -n shop --watch
@@ -151,11 +135,6 @@ pub const ABORT: &str = "Examples:
 pub const RETRY: &str = "Examples:
   keelway retry 139a703f
   keelway retry 139a703f --from deployment --stage staging --watch";
-pub const GET_SCHEDULES: &str = "Examples:
-  keelway get schedules -p shop
-  keelway get schedules nightly -p shop -o yaml";
-pub const DELETE_SCHEDULE: &str = "Examples:
-  keelway delete schedule nightly -p shop";
 pub const OVERRIDE: &str = "Examples:
   keelway override 139a703f --reason INC-7
   keelway override 139a703f --reason INC-7 --stage production";
@@ -188,19 +167,9 @@ pub const SCHEMA: &str = "Examples:
 pub const EXECUTOR: &str = "Examples:
   keelway executor --name deployer --on deployment -- ./deploy.sh
   keelway executor --name tester --on test,evaluation -p shop --concurrency 4 --timeout 30m -- ./test.sh";
-pub const GET_CONFIGS: &str = "Examples:
-  keelway get deploymentconfigs -A
-  keelway get dc carts -n shop -o yaml";
 pub const GET_DEPLOYMENTS: &str = "Examples:
   keelway get deployments
   keelway get deployments --since 2026-11-20T00:00:00Z --status Failed";
-pub const GET_SOURCES: &str = "Examples:
-  keelway get artifactsources -n shop
-  keelway get artifactsource shop/carts -o yaml";
-pub const DELETE_CONFIG: &str = "Examples:
-  keelway delete deploymentconfig carts -n shop";
-pub const DELETE_SOURCE: &str = "Examples:
-  keelway delete artifactsource shop/carts --yes";
 pub const ROLLOUT: &str = "Examples:
   keelway rollout status carts -n shop
   keelway rollout latest shop/carts --watch
@@ -275,15 +244,10 @@ pub const DEAD_LETTERS_DROP: &str = "Examples:
 pub const GET_INVALID: &str = "Examples:
   keelway get invalid
   keelway get invalid --day 2026-11-22 -o wide";
-pub const GET_WEBHOOKS: &str = "Examples:
-  keelway get webhooks -n shop
-  keelway get webhook shop/slack -o yaml";
 pub const GET_DELIVERIES: &str = "Examples:
   keelway get deliveries -n shop
   keelway get deliveries -n shop --webhook slack
   keelway get delivery 4gk2vbc7mz3qa -n shop";
-pub const DELETE_WEBHOOK: &str = "Examples:
-  keelway delete webhook shop/slack --yes";
 pub const WEBHOOK: &str = "Examples:
   keelway webhook resume slack -n shop
   keelway webhook redeliver 4gk2vbc7mz3qa -n shop";

@@ -4,6 +4,7 @@ mod access;
 mod deployments;
 mod doing;
 mod examples;
+pub mod named;
 mod operations;
 mod pipelines;
 mod reading;
@@ -14,11 +15,12 @@ mod webhooks;
 pub use access::*;
 pub use deployments::*;
 pub use doing::*;
+pub use named::*;
 pub use operations::*;
 pub use pipelines::*;
 pub use reading::*;
 pub use shipyards::*;
-pub use values::{Awaiting, Numbered, Place};
+pub use values::{Awaiting, Numbered};
 pub use webhooks::*;
 
 use crate::pairs::parse_text;
@@ -196,26 +198,6 @@ pub enum Command {
     Version,
 }
 
-/// How to print.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people, in the width there is
-    Table,
-    /// For people, with everything
-    Wide,
-    /// For programs
-    Json,
-    /// For programs; of a single pipeline, cluster, git host, deployment config, artifact source or webhook: its manifest
-    Yaml,
-}
-
-impl Format {
-    /// Whether it is for programs.
-    pub fn is_data(self) -> bool {
-        matches!(self, Self::Json | Self::Yaml)
-    }
-}
-
 /// `apply`
 #[derive(Group)]
 pub struct Apply {
@@ -235,14 +217,6 @@ pub struct Apply {
     /// Say what would change, and change nothing; without the API's address, only check the files
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// `-o`
-#[derive(Group)]
-pub struct Output {
-    /// table, wide, json or yaml
-    #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
-    pub format: Format,
 }
 
 /// A project, stage and service to narrow something to.

@@ -1,26 +1,13 @@
 //! Pipelines: `pipeline`, `delete`, `observe`.
 
-use super::values::{Place, length, name};
+use super::named::{Namespace, Place};
+use super::values::{length, name};
 use super::{Output, examples};
+use crate::kinds::DeleteKind;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{ProjectName, ServiceName};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// `-n`
-#[derive(Group, Clone)]
-pub struct Namespace {
-    /// The namespace [default: default; pipelines are listed of every one that the token shows]
-    #[arg(short, long, env = "KEELWAY_NAMESPACE", value_parser = name::<ProjectName>)]
-    pub namespace: Option<ProjectName>,
-}
-
-impl Namespace {
-    /// The one that is meant where there must be one.
-    pub fn name(&self) -> &str {
-        self.namespace.as_ref().map_or("default", ProjectName::as_str)
-    }
-}
 
 /// A pipeline by its name.
 #[derive(Group)]
@@ -282,42 +269,9 @@ pub enum Delete {
         #[command(flatten)]
         how: DeleteHow,
     },
-    /// A schedule: what it has triggered goes on
-    #[command(after_help = examples::DELETE_SCHEDULE)]
-    Schedule {
-        /// The schedule
-        name: String,
-        /// Its project
-        #[arg(short, long, value_parser = name::<ProjectName>)]
-        project: ProjectName,
-        /// Do not ask
-        #[arg(short, long)]
-        yes: bool,
-    },
-    /// A pipeline: its open pull requests are closed
-    #[command(after_help = examples::DELETE_PIPELINE)]
-    Pipeline(DeleteNamed),
-    /// A cluster: its objects are no longer read
-    #[command(after_help = examples::DELETE_CLUSTER)]
-    Cluster(DeleteNamed),
-    /// A deployment config: what is on its way is cancelled
-    #[command(visible_alias = "dc", after_help = examples::DELETE_CONFIG)]
-    Deploymentconfig(DeleteNamed),
-    /// An artifact source: its tags are no longer followed
-    #[command(after_help = examples::DELETE_SOURCE)]
-    Artifactsource(DeleteNamed),
-    /// A webhook subscription: its deliveries that wait end
-    #[command(after_help = examples::DELETE_WEBHOOK)]
-    Webhook(DeleteNamed),
-    /// A git host
-    #[command(after_help = examples::DELETE_GITHOST)]
-    Githost {
-        /// The git host
-        name: String,
-        /// Do not ask
-        #[arg(short, long)]
-        yes: bool,
-    },
+    /// What is applied
+    #[command(flatten)]
+    Kind(DeleteKind),
 }
 
 /// How a project or service is deleted.
@@ -326,16 +280,6 @@ pub struct DeleteHow {
     /// Abort what is open first, and wait until it has ended
     #[arg(long)]
     pub abort: bool,
-    /// Do not ask
-    #[arg(short, long)]
-    pub yes: bool,
-}
-
-/// What is deleted in a namespace.
-#[derive(Group)]
-pub struct DeleteNamed {
-    #[command(flatten)]
-    pub of: PipelineName,
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
@@ -350,18 +294,6 @@ pub struct Observe {
     /// The cluster they are from, NAMESPACE/NAME [default: the one without a name]
     #[arg(long, value_name = "CLUSTER")]
     pub cluster: Option<String>,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `get clusters`
-#[derive(Group)]
-pub struct GetNamed {
-    /// Only this one: NAME, or NAMESPACE/NAME
-    #[arg(value_parser = Place::parse, value_name = "NAME")]
-    pub name: Option<Place>,
-    #[command(flatten)]
-    pub namespace: Namespace,
     #[command(flatten)]
     pub output: Output,
 }

@@ -1,7 +1,8 @@
 //! What shows something: `get`, `watch`.
 
 use super::values::{length, name};
-use super::{GetConfigs, GetDeliveries, GetDeployments, GetInvalid, GetNamed, GetShipyard, Output, Scope, examples};
+use super::{GetDeliveries, GetDeployments, GetInvalid, GetShipyard, Output, Scope, examples};
+use crate::kinds::GetKind;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
@@ -52,9 +53,6 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
-    /// Schedules: what is triggered when, the next time and the last
-    #[command(visible_alias = "schedule", after_help = examples::GET_SCHEDULES)]
-    Schedules(GetSchedules),
     /// What waits for a person
     #[command(after_help = examples::GET_APPROVALS)]
     Approvals {
@@ -63,50 +61,18 @@ pub enum Get {
         #[command(flatten)]
         output: Output,
     },
-    /// Deployment configs: what is deployed, and what is on its way
-    #[command(visible_aliases = ["deploymentconfig", "dc"], after_help = examples::GET_CONFIGS)]
-    Deploymentconfigs(GetConfigs),
     /// Deployments of the whole installation that are over, oldest first
     #[command(visible_alias = "deployment", after_help = examples::GET_DEPLOYMENTS)]
     Deployments(GetDeployments),
-    /// Artifact sources
-    #[command(visible_alias = "artifactsource", after_help = examples::GET_SOURCES)]
-    Artifactsources(GetNamed),
-    /// Pipelines, as `pipeline list` and `pipeline status` show them
-    #[command(visible_alias = "pipeline", after_help = examples::GET_PIPELINES)]
-    Pipelines(GetNamed),
-    /// The clusters whose objects are read
-    #[command(visible_alias = "cluster", after_help = examples::GET_CLUSTERS)]
-    Clusters(GetNamed),
-    /// Webhook subscriptions
-    #[command(visible_alias = "webhook", after_help = examples::GET_WEBHOOKS)]
-    Webhooks(GetNamed),
     /// Deliveries of webhooks, newest first
     #[command(visible_alias = "delivery", after_help = examples::GET_DELIVERIES)]
     Deliveries(GetDeliveries),
     /// Input of a day that could not be used, newest first
     #[command(after_help = examples::GET_INVALID)]
     Invalid(GetInvalid),
-    /// The hosts of repositories
-    #[command(visible_alias = "githost", after_help = examples::GET_GITHOSTS)]
-    Githosts {
-        /// Only this one
-        name: Option<String>,
-        #[command(flatten)]
-        output: Output,
-    },
-}
-
-/// `get schedules`
-#[derive(Group)]
-pub struct GetSchedules {
-    /// Only this one
-    pub name: Option<String>,
-    /// The project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
-    pub project: ProjectName,
+    /// What is applied
     #[command(flatten)]
-    pub output: Output,
+    Kind(GetKind),
 }
 
 /// `get sequences`

@@ -1,6 +1,7 @@
 //! Webhooks: `get webhooks`, `get deliveries`, `webhook`.
 
-use super::pipelines::{Namespace, PipelineName};
+use super::named::Namespace;
+use super::pipelines::PipelineName;
 use super::{Output, examples};
 use clap::{Args as Group, Subcommand};
 

@@ -2,6 +2,7 @@
 
 use super::files::{self, Text};
 use super::shipyard::{say_changes, show};
+use crate::address::Address;
 use crate::api::{Api, Body};
 use crate::args::Apply;
 use crate::error::CliError;
@@ -119,11 +120,12 @@ fn line(document: &AppliedDocument, dry_run: bool) -> String {
     let revision = document.revision.as_ref().map(|revision| format!(" {word} {revision}")).unwrap_or_default();
     match document.kind.as_str() {
         "Project" => format!("project {}: {changed}", document.name),
-        "Pipeline" | "Cluster" => format!("{} {}/{}: {changed}", document.kind.to_lowercase(), document.project, document.name),
-        "DeploymentConfig" => format!("deployment config {}/{}: {changed}", document.project, document.name),
-        "ArtifactSource" => format!("artifact source {}/{}: {changed}", document.project, document.name),
-        "WebhookSubscription" => format!("webhook {}/{}: {changed}", document.project, document.name),
-        "GitHost" => format!("git host {}: {changed}", document.name),
-        kind => format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project),
+        kind @ ("Shipyard" | "Remediation" | "Schedule") => {
+            format!("{} of project {}: {changed}{revision}", kind.to_lowercase(), document.project)
+        }
+        kind => {
+            let at = Address { namespace: document.project.clone(), name: document.name.clone() };
+            format!("{} {at}: {changed}", manifest::noun(kind))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::api::Api;
 use crate::api_error::ApiError;
-use crate::pages;
+use crate::{kinds, pages};
 use keelway_wire::http::BorderGap;
 
 /// Everything that is missing in the projects that this token administers.
@@ -22,18 +22,12 @@ pub fn line(gap: &BorderGap) -> String {
         "consent" => format!("the entry {} would do: keelway apply -f <manifest of Project {project}>", entry()),
         "policy" => format!("with a token of theirs: keelway apply -f <manifest of Project {project}>"),
         "vouch" => {
-            format!("with a token of theirs: keelway get {} {name} -n {namespace} -o yaml | keelway apply -f -", plural(kind))
+            format!(
+                "with a token of theirs: keelway get {} {name} -n {namespace} -o yaml | keelway apply -f -",
+                kinds::plural(kind).unwrap_or("deploymentconfigs")
+            )
         }
         _ => format!("then keelway apply -f <manifest of {kind} {of}>"),
     };
     format!("{kind} {of}, {field}: {detail}; {help}")
-}
-
-fn plural(kind: &str) -> &'static str {
-    match kind {
-        "Pipeline" => "pipelines",
-        "Cluster" => "clusters",
-        "ArtifactSource" => "artifactsources",
-        _ => "deploymentconfigs",
-    }
 }

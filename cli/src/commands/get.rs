@@ -1,10 +1,9 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::{deployments, environments, executions, find, operations, pipelines, queue, registered, schedules, shipyard, webhooks};
-use crate::address::Address;
+use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard, webhooks};
 use crate::api::Api;
-use crate::args::{Format, Get, GetEvents, GetNamed, GetSequences, Scope};
+use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
 use crate::output::hint;
 use crate::output::{one_line, say, say_data};
@@ -21,9 +20,6 @@ use keelway_wire::http::{ProjectState, SequencePage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// At most this many pipelines are shown.
-const PIPELINES: u32 = 1000;
-
 /// Shows what was asked for.
 ///
 /// # Errors
@@ -37,18 +33,12 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Executions(what) => executions::executions(api, what).await,
         Get::Events(what) => events(api, what).await,
         Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
-        Get::Schedules(what) => schedules::schedules(api, what).await,
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
-        Get::Pipelines(what) => get_pipelines(api, what).await,
-        Get::Deploymentconfigs(what) => deployments::configs(api, what).await,
         Get::Deployments(what) => deployments::everywhere(api, what).await,
-        Get::Artifactsources(what) => deployments::sources(api, what).await,
-        Get::Clusters(what) => registered::clusters(api, what).await,
-        Get::Webhooks(what) => webhooks::webhooks(api, what).await,
         Get::Deliveries(what) => webhooks::deliveries(api, what).await,
         Get::Invalid(what) => operations::invalid(api, what).await,
-        Get::Githosts { name, output } => registered::git_hosts(api, name.as_deref(), output.format).await,
+        Get::Kind(kind) => kinds::get(api, kind).await,
     }
 }
 
@@ -233,18 +223,4 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         hint(&pipelines::hints(&promotions));
     }
     Ok(())
-}
-
-/// One pipeline, or all of a namespace.
-async fn get_pipelines(api: &Api, what: &GetNamed) -> Result<(), CliError> {
-    let format = what.output.format;
-    let Some(name) = &what.name else {
-        return pipelines::list(api, what.namespace.namespace.as_ref(), PIPELINES, format).await;
-    };
-    let of = Address::of(name, &what.namespace);
-    if format == Format::Yaml {
-        return pipelines::manifest(api, &of.path()).await;
-    }
-    let (state, now) = pipelines::read(api, &of).await?;
-    pipelines::show(&state, now, format)
 }

@@ -3,6 +3,7 @@
 mod apply;
 mod approve;
 mod border;
+mod delete;
 pub mod deployments;
 mod doctor;
 mod environments;
@@ -10,6 +11,7 @@ mod executions;
 pub mod files;
 mod find;
 mod get;
+mod kinds;
 mod login;
 mod observe;
 mod operations;
@@ -17,9 +19,7 @@ mod overrides;
 pub mod pipelines;
 mod projects;
 mod queue;
-mod registered;
 mod retry;
-mod schedules;
 mod send;
 mod shipyard;
 mod tokens;
@@ -46,7 +46,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Apply(what) => apply::apply(api, &what).await?,
         Command::Get(what) => get::get(&api()?, &what).await?,
-        Command::Delete(what) => registered::delete(&api()?, &what).await?,
+        Command::Delete(what) => delete::delete(&api()?, &what).await?,
         Command::Pipeline(what) => {
             let settings = pipelines::Settings { api: args.api.as_deref(), token: args.token.as_deref() };
             pipelines::run(settings, &what).await?;

@@ -1,6 +1,6 @@
 //! `dead-letters` and `get invalid`: what could not be handled.
 
-use super::registered;
+use super::delete;
 use crate::api::{Api, Body};
 use crate::args::{DeadLetters, Format, GetInvalid};
 use crate::error::CliError;
@@ -38,7 +38,7 @@ pub async fn dead_letters(api: &Api, what: &DeadLetters) -> Result<(), CliError>
         DeadLetters::Drop { ids, yes } => {
             for id in ids {
                 let asked = format!("Drop dead letter {id}? Its message is never handled.");
-                registered::remove(api, &["dead-letters", id], (&format!("dead letter {id}"), &asked), *yes).await?;
+                delete::remove(api, &["dead-letters", id], (&format!("dead letter {id}"), &asked), *yes).await?;
             }
             Ok(())
         }

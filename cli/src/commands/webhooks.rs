@@ -1,9 +1,8 @@
-//! Webhooks: subscriptions, deliveries, and what a person does about them.
+//! Webhooks: deliveries, and what a person does about them.
 
-use super::pipelines::manifest;
 use crate::address::Address;
 use crate::api::{Api, Body};
-use crate::args::{Format, GetDeliveries, GetNamed, WebhookVerb};
+use crate::args::{Format, GetDeliveries, WebhookVerb};
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
@@ -12,68 +11,10 @@ use crate::table::Table;
 use crate::table::print;
 use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryState, Redelivered, WebhookState};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The collection of subscriptions.
 const SUBSCRIPTIONS: &str = "webhookSubscriptions";
-
-/// `get webhooks`
-///
-/// # Errors
-/// As the API answers.
-pub async fn webhooks(api: &Api, what: &GetNamed) -> Result<(), CliError> {
-    let format = what.output.format;
-    if let Some(name) = &what.name {
-        let of = Address::of(name, &what.namespace);
-        let path = [SUBSCRIPTIONS, &of.namespace, &of.name];
-        if format == Format::Yaml {
-            return manifest(api, &path).await;
-        }
-        let webhook: WebhookState = api.get(&path, &[]).await?;
-        if format == Format::Json {
-            return say_data(&webhook, format);
-        }
-        return print(&table(&[webhook], format), format, "");
-    }
-    let namespace = what.namespace.name();
-    let all: Vec<WebhookState> = pages::all(api, &[SUBSCRIPTIONS], &[("namespace", namespace)]).await?;
-    if format.is_data() {
-        return say_data(&json!({"webhookSubscriptions": all}), format);
-    }
-    let empty =
-        format!("there is no webhook in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE");
-    print(&table(&all, format), format, &empty)
-}
-
-fn table(all: &[WebhookState], format: Format) -> Table {
-    let wide = format == Format::Wide;
-    let head: &[&str] = if wide {
-        &["NAMESPACE", "NAME", "STATUS", "EVENTS", "URL", "APPLIED", "VERSION"]
-    } else {
-        &["NAMESPACE", "NAME", "STATUS", "EVENTS", "APPLIED"]
-    };
-    let mut table = Table::new(head);
-    for webhook in all {
-        let status = match (&webhook.disabled, &webhook.failing_since) {
-            (Some(disabled), _) => format!("disabled: {}", disabled.message),
-            (None, Some(since)) => format!("failing since {since}"),
-            (None, None) => "ready".to_owned(),
-        };
-        let waiting = webhook.waiting.filter(|waiting| *waiting > 0).map(|waiting| format!(", {waiting} waiting"));
-        let status = status + waiting.as_deref().unwrap_or_default();
-        let events: Vec<&str> = webhook.spec["events"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let (namespace, name, events) = (webhook.namespace.clone(), webhook.name.clone(), events.join(", "));
-        let mut row = vec![namespace, name, status, events];
-        if wide {
-            let url = webhook.spec["url"].as_str().unwrap_or_default().to_owned();
-            row.extend([url, webhook.applied_at.clone(), webhook.version.to_string()]);
-        } else {
-            row.push(webhook.applied_at.chars().take("2026-11-22".len()).collect());
-        }
-        table.row(row);
-    }
-    table
-}
 
 /// `get deliveries`
 ///

@@ -13,6 +13,7 @@ mod apply;
 mod deployments;
 mod fence;
 mod keptn;
+mod kinds;
 mod pipelines;
 mod webhooks;
 
@@ -162,8 +163,15 @@ impl<P: Ports> Api<P> {
 
 /// Every route.
 fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
-    let faces =
-        [access::routes(), keptn::routes(), apply::routes(), pipelines::routes(), deployments::routes(), webhooks::routes()];
+    let faces = [
+        access::routes(),
+        keptn::routes(),
+        apply::routes(),
+        kinds::routes(),
+        pipelines::routes(),
+        deployments::routes(),
+        webhooks::routes(),
+    ];
     faces.into_iter().flatten().collect()
 }
 

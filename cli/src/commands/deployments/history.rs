@@ -8,11 +8,10 @@ use crate::output::{one_line, say, say_data};
 use crate::pages;
 use crate::table::Table;
 use crate::table::print;
-use crate::words::{age, between, version as image_version};
+use crate::words::{age, between, images};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{Cause, VersionState};
 use serde_json::json;
-use std::collections::BTreeMap;
 
 /// Prints the versions, newest first; or one with everything.
 ///
@@ -68,16 +67,6 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
         table.row(row);
     }
     table
-}
-
-/// The images, as short as they can be told apart.
-pub fn images(images: &BTreeMap<String, String>, whole: bool) -> String {
-    let short = |image: &String| if whole { image.clone() } else { image_version(image) };
-    let shown: Vec<String> = match images.len() {
-        1 => images.values().map(short).collect(),
-        _ => images.iter().map(|(name, image)| format!("{name} {}", short(image))).collect(),
-    };
-    shown.join(", ")
 }
 
 /// Why it was cut; and what became of it, if it failed.

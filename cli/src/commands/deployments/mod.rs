@@ -8,7 +8,7 @@ mod rollback;
 mod triggers;
 
 pub use diff::{diff, lines};
-pub use list::{configs, everywhere, sources};
+pub use list::{config, everywhere};
 pub use rollback::rollback;
 pub use triggers::triggers;
 

@@ -7,14 +7,13 @@ use crate::args::Format;
 use crate::board;
 use crate::delivery::Line;
 use crate::error::CliError;
+use crate::kinds::pipeline::wide;
 use crate::output;
 use crate::output::{say, say_data};
 use crate::pages;
 use crate::pipeline;
-use crate::table::Table;
 use crate::table::print;
 use crate::terminal::look;
-use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::{PipelineEntry, PipelineState};
 use serde_json::json;
@@ -67,8 +66,8 @@ pub async fn states(api: &Api, entries: &[PipelineEntry]) -> Result<Vec<(Pipelin
 ///
 /// # Errors
 /// As the API answers.
-pub async fn list(api: &Api, namespace: Option<&ProjectName>, limit: u32, format: Format) -> Result<(), CliError> {
-    let (entries, more) = entries(api, namespace.map(ProjectName::as_str), usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format) -> Result<(), CliError> {
+    let (entries, more) = entries(api, namespace, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
     if format.is_data() {
         return say_data(&json!({"pipelines": entries}), format);
     }
@@ -91,23 +90,4 @@ pub async fn list(api: &Api, namespace: Option<&ProjectName>, limit: u32, format
         eprintln!("{more_hint}");
     }
     Ok(())
-}
-
-fn wide(entries: &[PipelineEntry]) -> Table {
-    let mut table =
-        Table::new(&["NAMESPACE", "NAME", "RUN", "REVISION", "SUSPENDED", "REASON", "MESSAGE", "ENVIRONMENTS", "APPLIED"]);
-    for entry in entries {
-        table.row(vec![
-            entry.namespace.clone(),
-            entry.name.clone(),
-            entry.run.map(|run| run.to_string()).unwrap_or_default(),
-            entry.revision.clone().unwrap_or_default(),
-            if entry.suspended { "yes".into() } else { String::new() },
-            entry.reason.clone(),
-            entry.message.clone(),
-            entry.environments.join(","),
-            entry.applied_at.clone(),
-        ]);
-    }
-    table
 }

@@ -15,11 +15,16 @@ pub use waiting::{Waiting, hints, table, waiting};
 
 use crate::address::Address;
 use crate::api::Api;
-use crate::args::Pipeline;
+use crate::args::{Format, Pipeline};
 use crate::error::CliError;
+use crate::kinds::Asked;
+use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::ApprovalDecision::{Accept, Approve, Reject};
 use keelway_wire::http::promotions::PipelineState;
+
+/// At most this many are shown by `get pipelines`.
+const MOST: u32 = 1000;
 
 /// What the command line says about the API.
 pub struct Settings<'a> {
@@ -42,7 +47,7 @@ impl Settings<'_> {
 pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError> {
     match what {
         Pipeline::List(what) => {
-            let namespace = what.namespace.namespace.as_ref().filter(|_| !what.all_namespaces);
+            let namespace = what.namespace.namespace.as_ref().filter(|_| !what.all_namespaces).map(ProjectName::as_str);
             list(&settings.api()?, namespace, what.limit, what.output.format).await
         }
         Pipeline::Status(what) => status::status(&settings.api()?, what).await,
@@ -55,6 +60,21 @@ pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError
         Pipeline::Accept(what) => decide::named(&settings, what, Accept).await,
         other => steer::steer(&settings.api()?, other).await,
     }
+}
+
+/// `get pipelines`
+///
+/// # Errors
+/// As the API answers.
+pub async fn get(api: &Api, asked: &Asked) -> Result<(), CliError> {
+    let Some(of) = &asked.at else {
+        return list(api, asked.given.as_deref(), MOST, asked.format).await;
+    };
+    if asked.format == Format::Yaml {
+        return manifest(api, &of.path()).await;
+    }
+    let (state, now) = read(api, of).await?;
+    show(&state, now, asked.format)
 }
 
 /// A pipeline, and the server's clock.

@@ -1,10 +1,11 @@
 //! Who may apply what, and what the audit is told about it.
 
-use super::Planned;
+use super::planned::Planned;
 use crate::fence::caller::Caller;
 use crate::fence::problem::Answer;
+use crate::kinds::{Called, Document};
 use keelway_domain::access::Need;
-use keelway_domain::border::{Update, Vouched};
+use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_wire::http::AppliedDocument;
 
@@ -12,7 +13,7 @@ use keelway_wire::http::AppliedDocument;
 /// installation is not for the project to say.
 pub fn check(caller: &Caller, planned: &[Planned]) -> Answer<()> {
     for document in planned {
-        caller.check(Need::Administer, document.named().2)?;
+        caller.check(Need::Administer, document.called().project)?;
         if let Planned::Project(settings) = document
             && settings.policy != Update::Keep
         {
@@ -33,35 +34,11 @@ pub fn policy(caller: &Caller, project: &ProjectName) -> Answer<()> {
     })
 }
 
-/// Whoever administers the whole installation vouches for what they apply. Nobody else does, and no manifest.
-pub fn vouch(caller: &Caller, planned: &mut [Planned]) {
-    let vouched = caller.administers_everything();
-    for document in planned {
-        match document {
-            Planned::Pipeline(_, manifest) => manifest.definition.vouch(vouched),
-            Planned::Cluster(manifest) => manifest.cluster.vouch(vouched),
-            Planned::ArtifactSource(manifest) => manifest.artifacts.vouch(vouched),
-            Planned::DeploymentConfig(manifest) => {
-                if let Some(definition) = &mut manifest.definition {
-                    definition.vouch(vouched);
-                }
-            }
-            // Git hosts are for administrators only; the others name nothing of the installation's.
-            Planned::GitHost(_)
-            | Planned::Project(_)
-            | Planned::Shipyard { .. }
-            | Planned::Remediation(..)
-            | Planned::Schedule(_)
-            | Planned::Webhook(_) => {}
-        }
-    }
-}
-
 /// Tells the audit what was applied, and whether the border of a project moved.
 pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
     let (mut told, mut projects): (Vec<String>, Vec<&str>) = (vec![], vec![]);
     for (document, applied) in planned.iter().zip(applied) {
-        let (kind, name, project) = document.named();
+        let Called { kind, name, project, .. } = document.called();
         told.push(match moved(document, applied)[..] {
             [] => format!("{kind} {name}"),
             ref moved => format!("{kind} {name} (changed its {})", moved.join(" and its ")),

@@ -1,18 +1,23 @@
 //! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds
 //! since an update, concerns what was applied before; this finds it before something waits for it.
 
-use super::border::{Borders, Gap, Lack, Outside, of_cluster, of_config, of_pipeline, of_source, shipyard};
+use super::shipyard;
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::input::{Params, given, no_page_key};
 use crate::fence::pages::{Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
+use crate::kinds::border::{Borders, Gap, Lack, Outside};
+use crate::kinds::{Kept, Kind};
 use axum::Json;
 use axum::extract::State;
 use keelway_domain::access::Need;
+use keelway_domain::address::Address;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::{BorderGap, BorderPage};
+use keelway_wire::manifest::{ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, PipelineManifest};
 
 /// The kinds that name something outside of their namespace, in the order in which they are looked through.
 const KINDS: [&str; 5] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster", "ArtifactSource"];
@@ -82,13 +87,13 @@ struct Stored<'a, P> {
 impl<P: Ports> Stored<'_, P> {
     /// Looks at a page of a kind: how many there were, and where the next page begins.
     async fn page(&mut self, kind: &'static str, from: Option<&str>, limit: u32) -> Answer<(usize, Option<String>)> {
-        let (api, among) = (self.api, self.among);
+        let api = self.api;
         Ok(match kind {
             "Shipyard" => {
                 let (names, next) = self.projects(from, limit).await?;
                 for project in api.engine().projects().named(&names).await? {
                     let name = project.settings.name.as_str();
-                    self.look(kind, name, &shipyard(name, &project.shipyard)).await?;
+                    self.look(kind, name, &shipyard::outside(name, &project.shipyard)).await?;
                 }
                 (names.len(), next)
             }
@@ -98,10 +103,8 @@ impl<P: Ports> Stored<'_, P> {
                 for namespace in names.iter().map(ProjectName::as_str) {
                     let mut after = None;
                     loop {
-                        let (found, more) = api.deployments().sources().page(namespace, after.as_deref(), SOURCES).await?;
-                        for (of, source) in &found {
-                            self.look(kind, &of.name, &of_source(&api.deployments().home(), namespace, &source.spec)).await?;
-                        }
+                        let (found, more) = ArtifactSourceManifest::kept(api).page(namespace, after.as_deref(), SOURCES).await?;
+                        self.look_at::<ArtifactSourceManifest>(&found).await?;
                         after = more;
                         if after.is_none() {
                             break;
@@ -110,28 +113,24 @@ impl<P: Ports> Stored<'_, P> {
                 }
                 (names.len(), next)
             }
-            "DeploymentConfig" => {
-                let (found, next) = api.deployments().configs().everywhere(among, from, limit).await?;
-                for (of, applied) in &found {
-                    self.look(kind, &of.name, &of_config(&of.namespace, &applied.spec.definition)).await?;
-                }
-                (found.len(), next)
-            }
-            "Pipeline" => {
-                let (found, next) = api.promotions().pipelines().everywhere(among, from, limit).await?;
-                for (of, applied) in &found {
-                    self.look(kind, &of.name, &of_pipeline(&of.namespace, &applied.spec)).await?;
-                }
-                (found.len(), next)
-            }
-            _ => {
-                let (found, next) = api.promotions().clusters().everywhere(among, from, limit).await?;
-                for (of, cluster) in &found {
-                    self.look(kind, &of.name, &of_cluster(&of.namespace, &cluster.spec)).await?;
-                }
-                (found.len(), next)
-            }
+            "DeploymentConfig" => self.everywhere::<DeploymentConfigManifest>(from, limit).await?,
+            "Pipeline" => self.everywhere::<PipelineManifest>(from, limit).await?,
+            _ => self.everywhere::<ClusterManifest>(from, limit).await?,
         })
+    }
+
+    async fn everywhere<K: Kind>(&mut self, from: Option<&str>, limit: u32) -> Answer<(usize, Option<String>)> {
+        let (found, next) = K::kept(self.api).everywhere(self.among, from, limit).await?;
+        self.look_at::<K>(&found).await?;
+        Ok((found.len(), next))
+    }
+
+    async fn look_at<K: Kind>(&mut self, found: &[(Address, Declared<K::Spec>)]) -> Answer<()> {
+        let home = self.api.deployments().home();
+        for (of, one) in found {
+            self.look(K::KIND, &of.name, &K::outside(&of.namespace, &one.spec, &home)).await?;
+        }
+        Ok(())
     }
 
     /// The projects that are looked through, a page of them, and after which one the next page begins.

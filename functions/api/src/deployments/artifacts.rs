@@ -1,46 +1,27 @@
-//! Artifact sources as they are read, and what registries tell about their images.
+//! What registries tell about the images of artifact sources.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth::Authority;
 use crate::fence::client::Client;
-use crate::fence::input::{self, Params, Path, given};
-use crate::fence::manifests::{fits, text};
-use crate::fence::names::is_name;
-use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::input::{self, Path, given};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
-use axum::Json;
+use crate::kinds::routes::Named;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::Response;
-use keelway_domain::access::Need;
-use keelway_domain::address::Address;
 use keelway_domain::border::Resource;
 use keelway_domain::deployments::code;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, is_among};
-use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::border::Border;
 use keelway_engine::deployments::images::Push;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
-use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_engine::secrets::{self, Secrets};
-use keelway_wire::http::AppliedDocument;
-use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, ArtifactSourcePage, ArtifactSourceState, FieldError};
+use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, FieldError};
 use keelway_wire::manifest::ArtifactSourceManifest;
-use serde::Deserialize;
-
-#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Wanted {
-    namespace: Option<String>,
-    page_size: Option<String>,
-    next_page_key: Option<String>,
-}
 
 /// How far ahead of this clock another one may be.
 const AHEAD: Span = Span::minutes(5);
@@ -70,7 +51,11 @@ pub async fn told<P: Ports + Secrets + 'static>(
     };
     let mut by = caller.known.clone();
     let (source, body) = if authority == Some(Authority::Token) {
-        (source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?, body?)
+        let named = Named::new(&namespace, &name);
+        let Some(source) = source(&api, &named).await? else {
+            return Err(named.unknown::<ArtifactSourceManifest, P>(&api).await?);
+        };
+        (source, body?)
     } else {
         let about = format!("push {namespace}/{name}");
         let client = parts.extensions.get::<Client>();
@@ -115,7 +100,7 @@ async fn signed_by<P: Ports + Secrets>(
     body: Answer<Vec<u8>>,
 ) -> Answer<(ArtifactSource, String, Vec<u8>)> {
     let signature = signed::presented(api, parts)?;
-    let source = source(api, namespace, name).await?.ok_or_else(signed::refusal)?;
+    let source = source(api, &Named::new(namespace, name)).await?.ok_or_else(signed::refusal)?;
     let Origin::Webhook { secret } = &source.from else { return Err(signed::refusal()) };
     let (secret, body) = (secret.clone(), body.map_err(|_| signed::refusal())?);
     signed::verify(api, signature, &secrets::name(namespace, &secret), (parts, &body)).await?;
@@ -145,16 +130,10 @@ async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: 
     Err(refuse(format!("{code} is none of artifact source {namespace}/{name}: send one of {expected}, as its {field} says")))
 }
 
-/// A source and its manifest.
-async fn found<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<Declared<ArtifactSource>>> {
-    if ProjectName::new(namespace).is_err() || !is_name(name) {
-        return Ok(None);
-    }
-    Ok(api.deployments().sources().get(&Address::new(namespace, name)).await?)
-}
-
-async fn source<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Option<ArtifactSource>> {
-    Ok(found(api, namespace, name).await?.map(|found| found.spec))
+/// A source, if there is one.
+async fn source<P: Ports>(api: &Api<P>, named: &Named) -> Answer<Option<ArtifactSource>> {
+    let Some(at) = named.at() else { return Ok(None) };
+    Ok(api.deployments().sources().get(&at).await?.map(|found| found.spec))
 }
 
 /// When it happened; or everything that is wrong with it.
@@ -185,105 +164,4 @@ fn checked(asked: &ArtifactRequest, now: Timestamp) -> Result<Timestamp, Vec<Fie
         Some(_) => {}
     }
     at.filter(|_| errors.is_empty()).ok_or(errors)
-}
-
-/// Puts a source in force.
-pub async fn store<P: Ports>(api: &Api<P>, manifest: &ArtifactSourceManifest) -> Answer<AppliedDocument> {
-    let ArtifactSourceManifest { namespace, name, artifacts, source } = manifest;
-    let of = Address::new(namespace.as_str(), name);
-    let outcome = api.deployments().apply_source(&of, artifacts, source).await?;
-    fits(outcome != Outcome::TooLarge, "artifact source", &of.to_string())?;
-    let (Address { namespace: project, name }, changed) = (of, outcome.is_change());
-    Ok(AppliedDocument { kind: "ArtifactSource".into(), name, project, changed, ..AppliedDocument::default() })
-}
-
-fn unknown(namespace: &str, name: &str) -> Refused {
-    let short = |text: &str| text.chars().take(100).collect::<String>();
-    let detail = format!("artifact source {:?} does not exist in namespace {:?}: apply it", short(name), short(namespace));
-    Refused::new(StatusCode::NOT_FOUND, "unknown artifact source", detail)
-}
-
-fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSourceState {
-    // No manifest says whether it is vouched for.
-    let spec = serde_json::to_value(ArtifactSource { vouched: false, ..source.clone() }).unwrap_or_default();
-    ArtifactSourceState { namespace: namespace.to_owned(), name: name.to_owned(), spec, vouched: source.vouched }
-}
-
-/// Lists the artifact sources of a namespace.
-#[utoipa::path(
-    get,
-    path = "/v1/artifactSources",
-    tag = "deployments",
-    params(Wanted),
-    responses((status = 200, body = ArtifactSourcePage))
-)]
-pub async fn list<P: Ports + 'static>(
-    caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
-
-    Params(wanted): Params<Wanted>,
-) -> Answer<Json<ArtifactSourcePage>> {
-    let namespace = given(wanted.namespace.as_ref()).unwrap_or(super::DEFAULT_NAMESPACE);
-    let namespace = ProjectName::new(namespace).map_err(|error| Refused::field("namespace", error))?;
-    caller.check(Need::Read, Some(namespace.as_str()))?;
-    let limit = limit(wanted.page_size.as_ref())?;
-    let after = after(wanted.next_page_key.as_ref())?;
-    let (found, next) = api.deployments().sources().page(namespace.as_str(), after, limit).await?;
-    let sources = found.iter().map(|(of, source)| shown(&of.namespace, &of.name, &source.spec)).collect();
-    Ok(Json(ArtifactSourcePage::new(sources, limit, next)))
-}
-
-/// An artifact source.
-#[utoipa::path(
-    get,
-    path = "/v1/artifactSources/{namespace}/{name}",
-    tag = "deployments",
-    responses((status = 200, body = ArtifactSourceState))
-)]
-pub async fn one<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<ArtifactSourceState>> {
-    let source = source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
-    Ok(Json(shown(&namespace, &name, &source)))
-}
-
-/// The manifest as it was applied.
-#[utoipa::path(
-    get,
-    path = "/v1/artifactSources/{namespace}/{name}/manifest",
-    tag = "deployments",
-    responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
-)]
-pub async fn manifest<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Response> {
-    let found = found(&api, &namespace, &name).await?;
-    found.map(|found| text(found.source)).ok_or_else(|| unknown(&namespace, &name))
-}
-
-/// Deletes an artifact source.
-#[utoipa::path(
-    delete,
-    path = "/v1/artifactSources/{namespace}/{name}",
-    tag = "deployments",
-    responses((status = 204))
-)]
-pub async fn delete<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
-    Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<StatusCode> {
-    if found(&api, &namespace, &name).await?.is_some()
-        && api.deployments().sources().delete(&Address::new(&namespace, &name)).await?
-    {
-        return Ok(StatusCode::NO_CONTENT);
-    }
-    Err(unknown(&namespace, &name))
 }

@@ -14,25 +14,20 @@ mod shape;
 mod together;
 mod write;
 
-pub use artifacts::store as store_source;
-pub use configs::in_force;
-pub use write::{check, store};
-
 use crate::Api;
-use crate::fence::names::{DEFAULT_NAMESPACE, config as address, is_name, version};
+use crate::fence::names::{DEFAULT_NAMESPACE, config as address, version};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
+use crate::kinds::routes::Named;
 use axum::http::StatusCode;
 use keelway_domain::deployments::Refused as Conflict;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
-use keelway_engine::refusal::Refusal;
 use keelway_engine::secrets::Secrets;
 use keelway_wire::http::deployments::FieldError;
+use keelway_wire::manifest::DeploymentConfigManifest;
 
-/// So many names are looked through for one that was probably meant.
-const KNOWN: u32 = 100;
 /// The field that the refusal of what a paused config does not do is about.
 const PAUSED: &str = "spec.paused";
 /// The longest message.
@@ -42,11 +37,8 @@ const NAME: usize = 100;
 
 /// The routes.
 pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
-    vec![
+    let routes = vec![
         route!(write::put).once(),
-        route!(configs::one),
-        route!(configs::delete),
-        route!(configs::manifest),
         route!(configs::status),
         route!(history::of_config),
         route!(history::audit),
@@ -55,7 +47,6 @@ pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
         route!(commands::triggers).once(),
         route!(commands::steer).once(),
         route!(write::create).once(),
-        route!(configs::list),
         route!(generate::generate),
         route!(rollbacks::several).once(),
         route!(history::everywhere),
@@ -65,12 +56,9 @@ pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
         route!(deployers::heartbeat),
         route!(deployers::strategy),
         route!(deployers::finish),
-        route!(artifacts::list),
-        route!(artifacts::one),
-        route!(artifacts::delete),
-        route!(artifacts::manifest),
         route!(artifacts::told),
-    ]
+    ];
+    configs::of_kind().into_iter().chain(routes).collect()
 }
 
 /// `<name>` or `<namespace>:<name>`
@@ -80,27 +68,13 @@ fn id(of: &Address) -> String {
 
 /// The config with an id.
 async fn find<P: Ports>(api: &Api<P>, id: &str) -> Answer<(Address, View)> {
-    if let Some(of) = address(id) {
-        tracing::Span::current().record("project", &of.namespace);
-        if let Some(view) = api.deployments().view(&of).await? {
-            return Ok((of, view));
-        }
+    let named = Named::by_id(id);
+    if let Some(of) = named.at()
+        && let Some(view) = api.deployments().view(&of).await?
+    {
+        return Ok((of, view));
     }
-    Err(unknown(api, id).await?)
-}
-
-/// The refusal of a config that does not exist, with those that do.
-async fn unknown<P: Ports>(api: &Api<P>, id: &str) -> Answer<Refused> {
-    let (namespace, name) = id.split_once(':').unwrap_or((DEFAULT_NAMESPACE, id));
-    let known = match is_name(namespace) {
-        true => api.deployments().configs().page(namespace, None, KNOWN).await?.0,
-        false => vec![],
-    };
-    let refusal = Refusal::unknown("deployment config", name, known.iter().map(|(of, _)| of.name.as_str()));
-    let Refusal::Unknown { kind, name, hint } = refusal else { return Ok(refusal.into()) };
-    let namespace: String = namespace.chars().take(100).collect();
-    let detail = format!("{kind} {name:?} does not exist in namespace {namespace:?}: {hint}");
-    Ok(Refused::new(StatusCode::NOT_FOUND, "unknown deployment config", detail))
+    Err(named.unknown::<DeploymentConfigManifest, P>(api).await?)
 }
 
 /// A refusal of the engine's: 404 or 409. There may be nothing to do, which is no refusal where that can be told.

@@ -1,20 +1,21 @@
 //! Configs as they are written: applied, put back as the generator made them, or asked to roll back.
 
 use super::rollbacks;
-use super::{PAUSED, error, find, shape, unknown};
+use super::{PAUSED, error, find, shape};
 use crate::Api;
-use crate::apply::{border, one_more_config};
+use crate::apply::quotas;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
 use crate::fence::input::{Params, Path, Text};
-use crate::fence::manifests::by;
+use crate::fence::manifests::{by, too_large};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
+use crate::kinds::deployment_config::definition;
+use crate::kinds::{Document, border, unknown};
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::Need;
-use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
@@ -22,9 +23,8 @@ use keelway_engine::deployments::configs::{Over, Wanted};
 use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;
-use keelway_wire::http::AppliedDocument;
 use keelway_wire::http::deployments::{FieldError, RollbackRequest};
-use keelway_wire::manifest::{self, DeploymentConfigManifest, Document};
+use keelway_wire::manifest::{self, DeploymentConfigManifest};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ pub async fn put<P: Ports + 'static>(
     }
     let over = expected(&headers, resource_version(&text).as_deref())?.map(|version| Over { version, asked: request.0 });
     let by = by(&caller, query.by.as_ref())?;
-    let definition = &applied_by(&api, &caller, &manifest).await?;
+    let definition = &applied_by(&api, &caller, (*manifest).clone()).await?;
     let request = asked_version(&view, definition, manifest.latest_version, &by).map_err(|error| Refused::invalid(vec![error]))?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request, over };
     let outcome = api.deployments().apply(&of, &wanted).await?;
@@ -99,8 +99,8 @@ pub async fn create<P: Ports + 'static>(
     caller.tells(manifest.namespace.as_str(), format!("deployment config {}", manifest.name));
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
     let by = by(&caller, query.by.as_ref())?;
-    let definition = &applied_by(&api, &caller, &manifest).await?;
-    one_more_config(&api, &manifest).await?;
+    let definition = &applied_by(&api, &caller, (*manifest).clone()).await?;
+    quotas::check(&api, std::slice::from_ref(&*manifest)).await?;
     let wanted = Wanted { definition, source: &manifest.source, by: &by, request: None, over: Some(Over { version: 0, asked }) };
     let outcome = api.deployments().apply(&of, &wanted).await?;
     written(&api, &of, outcome, StatusCode::CREATED).await
@@ -108,9 +108,9 @@ pub async fn create<P: Ports + 'static>(
 
 async fn written<P: Ports>(api: &Api<P>, of: &Address, outcome: Outcome, status: StatusCode) -> Answer<Response> {
     match outcome {
-        Outcome::Conflict(0) => Err(unknown(api, &super::id(of)).await?),
+        Outcome::Conflict(0) => Err(unknown::<DeploymentConfigManifest, P>(api, &of.namespace, &of.name).await?),
         Outcome::Conflict(version) => Err(conflict(of, version)),
-        Outcome::TooLarge | Outcome::TooMany => Err(too_large(of)),
+        Outcome::TooLarge | Outcome::TooMany => Err(too_large("deployment config", of)),
         Outcome::Changed(_) | Outcome::Unchanged(_) => {
             let (of, view) = find(api, &super::id(of)).await?;
             let mut response = shape::object(&of, &view, &view.applied.definition, None);
@@ -125,10 +125,6 @@ fn conflict(of: &Address, version: i64) -> Refused {
         "deployment config {of} has been changed: its resourceVersion is {version} now; read it again, and make your change to that"
     );
     Refused::new(StatusCode::CONFLICT, "conflict", detail)
-}
-
-fn too_large(of: &Address) -> Refused {
-    Refused::too_large(format!("the manifest of deployment config {of} does not fit into one item of the table: shorten it"))
 }
 
 /// A body that rolls back says nothing else about the config.
@@ -150,7 +146,7 @@ fn only_rollback(body: Option<&Value>, of: &Address) -> Answer<()> {
 fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
     let mut parsed = manifest::parse(text, "-");
     match parsed.documents.pop() {
-        Some(Document::DeploymentConfig(config)) if !parsed.refused() && parsed.documents.is_empty() => Ok(config),
+        Some(manifest::Document::DeploymentConfig(config)) if !parsed.refused() && parsed.documents.is_empty() => Ok(config),
         _ => {
             let detail = "nothing was stored: send one DeploymentConfig, and mend what the findings name";
             let mut refused = Refused::new(StatusCode::UNPROCESSABLE_ENTITY, "manifest refused", detail);
@@ -162,19 +158,12 @@ fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
     }
 }
 
-fn definition_of(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
-    let only_here = "is a request, and no part of a config: send it to PUT /v1/deploymentConfigs/{id}, or use `keelway rollback`";
-    let definition = manifest.definition.as_ref().filter(|_| manifest.rollback.is_none());
-    definition.ok_or_else(|| Refused::invalid(vec![error("rollback", "Invalid", only_here)]))
-}
-
 /// The definition, vouched for by whoever administers the whole installation, if it names nothing that it may not.
-async fn applied_by<P: Ports>(api: &Api<P>, caller: &Caller, manifest: &DeploymentConfigManifest) -> Answer<Definition> {
-    let mut definition = definition_of(manifest)?.clone();
-    definition.vouch(caller.administers_everything());
-    let outside = border::config(api, (manifest.namespace.as_str(), &manifest.name), &definition).await?;
-    border::check_one(api, caller, &outside).await?;
-    Ok(definition)
+async fn applied_by<P: Ports>(api: &Api<P>, caller: &Caller, mut manifest: DeploymentConfigManifest) -> Answer<Definition> {
+    definition(&manifest)?;
+    manifest.vouch(caller.administers_everything());
+    border::check_one(api, caller, &manifest.outside(api).await?).await?;
+    manifest.definition.ok_or_else(Refused::internal)
 }
 
 /// `metadata.resourceVersion`, or `resourceVersion` in the proposal's form.
@@ -227,29 +216,4 @@ fn asked_version(view: &View, definition: &Definition, version: Option<u64>, by:
     let causes = generate(&view.state, &applied, &view.heads).causes;
     let causes = if causes.is_empty() { vec![Why::Manual { by: by.to_owned() }] } else { causes };
     Ok(Some(Request { version, causes }))
-}
-
-/// What would be refused of a config that is applied, before anything is written.
-pub fn check(manifest: &DeploymentConfigManifest) -> Answer<()> {
-    definition_of(manifest).map(drop)
-}
-
-/// Applies a config. Whoever applied it before does not matter: the manifest says all of it.
-pub async fn store<P: Ports>(api: &Api<P>, manifest: &DeploymentConfigManifest, by: &str) -> Answer<AppliedDocument> {
-    let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
-    let definition = definition_of(manifest)?;
-    let wanted = Wanted { definition, source: &manifest.source, by, request: None, over: None };
-    let changed = match api.deployments().apply(&of, &wanted).await? {
-        Outcome::Changed(_) => true,
-        Outcome::Unchanged(_) => false,
-        Outcome::TooLarge | Outcome::TooMany => return Err(too_large(&of)),
-        Outcome::Conflict(version) => return Err(conflict(&of, version)),
-    };
-    Ok(AppliedDocument {
-        kind: "DeploymentConfig".into(),
-        name: of.name,
-        project: of.namespace,
-        changed,
-        ..AppliedDocument::default()
-    })
 }

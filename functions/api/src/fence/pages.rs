@@ -31,6 +31,42 @@ pub struct Paging {
     pub next_page_key: Option<String>,
 }
 
+/// As [`Wanted`], with what the document says about parameters of these names everywhere.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Unexplained {
+    namespace: Option<String>,
+    page_size: Option<String>,
+    next_page_key: Option<String>,
+}
+
+/// What a list is asked for.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    pub namespace: Option<&'a String>,
+    pub size: Option<&'a String>,
+    pub key: Option<&'a String>,
+}
+
+impl Wanted {
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { namespace: self.namespace.as_ref(), size: self.page_size.as_ref(), key: self.next_page_key.as_ref() }
+    }
+}
+
+impl Paging {
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { namespace: None, size: self.page_size.as_ref(), key: self.next_page_key.as_ref() }
+    }
+}
+
+impl Unexplained {
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { namespace: self.namespace.as_ref(), size: self.page_size.as_ref(), key: self.next_page_key.as_ref() }
+    }
+}
+
 /// No parameters are taken.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,6 +8,7 @@ use crate::fence::caller::Caller;
 use crate::fence::input::{Json, Path};
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::resources::{decoded, text_of};
+use crate::kinds;
 use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
@@ -105,7 +106,7 @@ pub async fn delete<P: Ports + 'static>(
     if found.border.policy().is_some() {
         apply::permits_policy(&caller, &project)?;
     }
-    let inside = inside(&api, &project).await?;
+    let inside = kinds::inside(&api, project.as_str()).await?;
     if !inside.is_empty() {
         let inside = inside.join(", ");
         let detail =
@@ -128,20 +129,6 @@ pub async fn delete<P: Ports + 'static>(
         remains(&api)
     );
     Ok(axum::Json(Message { message }))
-}
-
-/// What is in a project's namespace, some of each kind. Pipelines and configs would go on without the project; clusters and
-/// artifact sources, and who vouched for them, would belong to the next project of its name.
-async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<String>> {
-    let (pipelines, _) = api.promotions().pipelines().page(project.as_str(), None, 3).await?;
-    let (configs, _) = api.deployments().configs().page(project.as_str(), None, 3).await?;
-    let mut inside: Vec<String> = pipelines.iter().map(|(of, _)| format!("pipeline {of}")).collect();
-    inside.extend(configs.iter().map(|(of, _)| format!("deployment config {of}")));
-    let (clusters, _) = api.promotions().clusters().page(project.as_str(), None, 3).await?;
-    let (sources, _) = api.deployments().sources().page(project.as_str(), None, 3).await?;
-    inside.extend(clusters.iter().map(|(of, _)| format!("cluster {of}")));
-    inside.extend(sources.iter().map(|(of, _)| format!("artifact source {of}")));
-    Ok(inside)
 }
 
 /// Creates a service that can be triggered.

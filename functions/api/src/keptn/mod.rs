@@ -13,8 +13,7 @@ mod overrides;
 mod projects;
 mod resources;
 mod retry;
-pub mod revisions;
-mod schedules;
+mod revisions;
 mod sequences;
 
 use crate::fence::DATASTORE;
@@ -66,10 +65,6 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
         route!(integrations::log),
         route!(integrations::logged),
         route!(integrations::delete_logged),
-        route!(schedules::list),
-        route!(schedules::one),
-        route!(schedules::delete),
-        route!(schedules::manifest),
     ];
     routes.into_iter().chain(resources::routes()).collect()
 }

@@ -1,26 +1,23 @@
 //! The revisions of a project's shipyard: `GET /v1/project/{project}/shipyard/revisions` and what is below it.
 
 use crate::Api;
-use crate::apply::{border, if_match};
+use crate::apply::shipyard::{self, DIGITS, ShipyardOf, changes, if_match, is_revision};
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Json, Params, Path, given, page_size};
 use crate::fence::manifests::by;
 use crate::fence::pages::{Nothing, place};
 use crate::fence::problem::{Answer, Refused};
+use crate::kinds::{How, border};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
-use keelway_engine::projects::{InForce, NewShipyard, is_place};
+use keelway_engine::projects::{InForce, is_place};
 use keelway_engine::refusal::Refusal;
 use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};
-use keelway_wire::manifest::{self, Document};
+use keelway_wire::manifest::{self, Document, ShipyardManifest};
 use serde::Deserialize;
-
-/// The digits of a revision.
-const DIGITS: usize = 40;
 
 /// Paging.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -38,11 +35,6 @@ pub struct Paging {
 pub struct Compared {
     from: Option<String>,
     to: Option<String>,
-}
-
-/// Whether a text is a revision: 40 hexadecimal digits in lower case.
-pub fn is_revision(text: &str) -> bool {
-    text.len() == DIGITS && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'))
 }
 
 /// Lists the revisions of the shipyard that were in force, newest first.
@@ -154,43 +146,9 @@ pub async fn roll_back<P: Ports + 'static>(
         refused.problem.findings = parsed.findings;
         return Err(refused);
     };
-    border::check_one(&api, &caller, &border::shipyard(project.as_str(), &manifest.shipyard)).await?;
-    let new =
-        NewShipyard { revision: &revision, source: &source, shipyard: &manifest.shipyard, replaces: replaces.as_deref(), by: &by };
-    let name = manifest.metadata_name.clone().unwrap_or_else(|| project.to_string());
-    Ok(axum::Json(put_in_force(&api, &project, (new, name), dry_run).await?))
-}
-
-/// Puts a shipyard in force, or says what that would change.
-pub async fn put_in_force<P: Ports>(
-    api: &Api<P>,
-    project: &ProjectName,
-    (new, name): (NewShipyard<'_>, String),
-    dry_run: bool,
-) -> Answer<AppliedDocument> {
-    let replaced = match dry_run {
-        true => api.engine().check_shipyard((project, true), new).await?,
-        false => api.engine().apply_shipyard(project, new).await?,
-    };
-    let before = replaced.before.filter(|_| replaced.changed);
-    let old = match &before {
-        Some(before) => api.engine().projects().revision(project, before).await?,
-        None => None,
-    };
-    Ok(AppliedDocument {
-        kind: "Shipyard".into(),
-        name,
-        project: project.to_string(),
-        revision: Some(new.revision.to_owned()),
-        changed: replaced.changed,
-        replaces: before,
-        changes: old.map(|old| changes(&old.source, new.source)).unwrap_or_default(),
-    })
-}
-
-/// What differs between two documents of a shipyard, field by field.
-fn changes(old: &str, new: &str) -> Vec<FieldChange> {
-    diff(&manifest::value_of(old), &manifest::value_of(new))
+    border::check_one(&api, &caller, &shipyard::outside(project.as_str(), &manifest.shipyard)).await?;
+    let shipyard = ShipyardOf { project, revision, manifest: ShipyardManifest { source, ..manifest } };
+    Ok(axum::Json(shipyard.put_in_force(&api, How { replaces: replaces.as_deref(), by: &by, dry_run }).await?))
 }
 
 /// The text of a revision.

@@ -1,21 +1,44 @@
-//! Webhook subscriptions, and what is delivered to them.
+//! What is delivered to webhook subscriptions, and resuming one that is disabled.
 
 mod deliveries;
-pub mod subscriptions;
 
+use crate::Api;
+use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::input::Params;
+use crate::fence::pages::Nothing;
+use crate::fence::problem::Answer;
 use crate::fence::route::{Route, route};
+use crate::kinds::routes::Named;
+use crate::kinds::webhook_subscription::shown;
+use axum::Json;
+use axum::extract::State;
 use keelway_engine::ports::Ports;
+use keelway_wire::http::webhooks::WebhookState;
+use keelway_wire::manifest::WebhookManifest;
 
 /// The routes.
 pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
-    vec![
-        route!(subscriptions::list),
-        route!(subscriptions::one),
-        route!(subscriptions::delete),
-        route!(subscriptions::manifest),
-        route!(subscriptions::resume),
-        route!(deliveries::list),
-        route!(deliveries::one),
-        route!(deliveries::redeliver).once(),
-    ]
+    vec![route!(resume), route!(deliveries::list), route!(deliveries::one), route!(deliveries::redeliver).once()]
+}
+
+/// Has a webhook subscription take events again. One that is not disabled stays as it is.
+#[utoipa::path(
+    post,
+    path = "/v1/webhookSubscriptions/{namespace}/{name}/resume",
+    tag = "webhooks",
+    responses((status = 200, body = WebhookState))
+)]
+pub async fn resume<P: Ports + 'static>(
+    _: Allowed<scope::Administer, act::Control>,
+    State(api): State<Api<P>>,
+    named: Named,
+    Params(Nothing {}): Params<Nothing>,
+) -> Answer<Json<WebhookState>> {
+    if let Some(of) = named.at()
+        && api.webhooks().resume(&of).await?.is_some()
+        && let Some(applied) = api.webhooks().subscription(&of).await?
+    {
+        return Ok(Json(shown(&of, &applied)));
+    }
+    Err(named.unknown::<WebhookManifest, P>(&api).await?)
 }

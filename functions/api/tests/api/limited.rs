@@ -135,7 +135,10 @@ async fn lists_tell_nothing_of_other_projects() {
         }
     }
     let unknown = stand.get("/v1/clusters/mine/none").await;
-    assert!(unknown.status == 404 && unknown.text.contains("mine/one") && !unknown.text.contains("hidden"), "{unknown:?}");
+    assert!(
+        unknown.status == 404 && unknown.text.contains("there are one, two") && !unknown.text.contains("hidden"),
+        "{unknown:?}"
+    );
 }
 
 /// Contexts of two projects may have the same name: each sees their own.

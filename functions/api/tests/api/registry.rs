@@ -63,7 +63,11 @@ async fn a_cluster_is_observed_when_asked_for() {
     assert_eq!(answer.status, 202, "{answer:?}");
     assert_eq!(sent(&stand), [r#"{"keelway":"observe","cluster":"shop/prod"}"#]);
     let unknown = stand.post("/v1/clusters/shop/prd/observe", &json!({})).await;
-    assert_eq!((unknown.status, unknown.problem().contains("did you mean \"shop/prod\"")), (404, true), "{unknown:?}");
+    assert_eq!(
+        (unknown.status, unknown.problem().contains("in namespace \"shop\": did you mean \"prod\"")),
+        (404, true),
+        "{unknown:?}"
+    );
     assert_eq!(sent(&stand).len(), 1);
 }
 

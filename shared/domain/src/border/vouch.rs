@@ -4,6 +4,7 @@ use crate::deployments::definition::Definition as Config;
 use crate::deployments::registry::ArtifactSource;
 use crate::promotions::definition::Definition as Pipeline;
 use crate::promotions::registry::{Cluster, GitHost};
+use crate::schedules::Spec as Schedule;
 use crate::webhooks::Subscription;
 
 /// A definition that may name resources of the installation. Whether it is vouched for depends on who applies it, never on the
@@ -56,6 +57,14 @@ impl Vouched for GitHost {
 
 /// Subscriptions do not name resources of the installation.
 impl Vouched for Subscription {
+    fn vouched(&self) -> bool {
+        false
+    }
+    fn vouch(&mut self, _: bool) {}
+}
+
+/// Schedules name nothing of the installation's, either.
+impl Vouched for Schedule {
     fn vouched(&self) -> bool {
         false
     }

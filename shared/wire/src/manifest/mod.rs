@@ -47,6 +47,7 @@ pub use webhook::WebhookManifest;
 
 use bundle::Given;
 use finding::Report;
+use keelway_domain::names::ProjectName;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tree::Node;
@@ -77,80 +78,80 @@ impl Parsed {
     }
 }
 
-/// One valid document.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Document {
-    /// `kind: Project`
-    Project(ProjectManifest),
-    /// `kind: Shipyard`
-    Shipyard(ShipyardManifest),
-    /// `kind: Remediation`
-    Remediation(RemediationManifest),
-    /// `kind: Schedule`
-    Schedule(Box<ScheduleManifest>),
-    /// `kind: Pipeline`
-    Pipeline(Box<PipelineManifest>),
-    /// `kind: Cluster`
-    Cluster(ClusterManifest),
-    /// `kind: GitHost`
-    GitHost(GitHostManifest),
-    /// `kind: DeploymentConfig`
-    DeploymentConfig(Box<DeploymentConfigManifest>),
-    /// `kind: ArtifactSource`
-    ArtifactSource(ArtifactSourceManifest),
-    /// `kind: WebhookSubscription`
-    Webhook(Box<WebhookManifest>),
+/// What reads a document of a kind.
+type Reader = fn(&Node, &str, &mut Report) -> Option<Document>;
+
+/// Makes [`Document`] and the tables of kinds. A line has a kind, what sentences call it, what reads it, and its name.
+macro_rules! documents {
+    ($($variant:ident($manifest:ty): $kind:literal, $noun:literal, $read:expr, $name:expr;)*) => {
+        /// One valid document.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Document {
+            $(
+                #[doc = concat!("`kind: ", $kind, "`")]
+                $variant($manifest),
+            )*
+        }
+
+        impl Document {
+            /// Its `kind`.
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $kind,)*
+                }
+            }
+
+            /// Its name in a sentence, for example `pipeline shop/carts`.
+            pub fn named(&self) -> String {
+                let name: String = match self {
+                    $(Self::$variant(one) => { let name: fn(&$manifest) -> String = $name; name(one) })*
+                };
+                format!("{} {name}", noun(self.kind()))
+            }
+        }
+
+        /// The kinds that are taken.
+        const KINDS: [&str; 12] = [$($kind,)* "List", "Template"];
+
+        /// What sentences call a kind.
+        pub fn noun(kind: &str) -> &str {
+            match kind {
+                $($kind => $noun,)*
+                kind => kind,
+            }
+        }
+
+        fn reader(kind: &str) -> Option<Reader> {
+            match kind {
+                $($kind => Some(|root, source, report| $read(root, source, report).map(|one| Document::$variant(one.into()))),)*
+                _ => None,
+            }
+        }
+    };
 }
 
-impl Document {
-    /// Its `kind`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Project(_) => "Project",
-            Self::Shipyard(_) => "Shipyard",
-            Self::Remediation(_) => "Remediation",
-            Self::Schedule(_) => "Schedule",
-            Self::Pipeline(_) => "Pipeline",
-            Self::Cluster(_) => "Cluster",
-            Self::GitHost(_) => "GitHost",
-            Self::DeploymentConfig(_) => "DeploymentConfig",
-            Self::ArtifactSource(_) => "ArtifactSource",
-            Self::Webhook(_) => "WebhookSubscription",
-        }
-    }
-
-    /// Its name in a sentence, for example `pipeline shop/carts`.
-    pub fn named(&self) -> String {
-        match self {
-            Self::Project(project) => format!("project {}", project.name),
-            Self::Shipyard(manifest) => format!("shipyard {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
-            Self::Remediation(manifest) => format!("remediation {}", manifest.metadata_name.as_deref().unwrap_or("without a name")),
-            Self::Schedule(schedule) => format!("schedule {}/{}", schedule.project, schedule.name),
-            Self::Pipeline(pipeline) => format!("pipeline {}/{}", pipeline.namespace, pipeline.name),
-            Self::Cluster(cluster) => format!("cluster {}/{}", cluster.namespace, cluster.name),
-            Self::GitHost(host) => format!("git host {}", host.name),
-            Self::DeploymentConfig(config) => format!("deployment config {}/{}", config.namespace, config.name),
-            Self::ArtifactSource(artifacts) => format!("artifact source {}/{}", artifacts.namespace, artifacts.name),
-            Self::Webhook(webhook) => format!("webhook {}/{}", webhook.namespace, webhook.name),
-        }
-    }
+documents! {
+    Shipyard(ShipyardManifest): "Shipyard", "shipyard", shipyard::read, |one| or_without(&one.metadata_name);
+    Project(ProjectManifest): "Project", "project", project::read, |one| one.name.to_string();
+    Remediation(RemediationManifest): "Remediation", "remediation", remediation::read, |one| or_without(&one.metadata_name);
+    Schedule(Box<ScheduleManifest>): "Schedule", "schedule", schedule::read, |one| at(&one.project, &one.name);
+    Pipeline(Box<PipelineManifest>): "Pipeline", "pipeline", pipeline::read, |one| at(&one.namespace, &one.name);
+    Cluster(ClusterManifest): "Cluster", "cluster", registry::cluster, |one| at(&one.namespace, &one.name);
+    GitHost(GitHostManifest): "GitHost", "git host", registry::git_host, |one| one.name.clone();
+    DeploymentConfig(Box<DeploymentConfigManifest>):
+        "DeploymentConfig", "deployment config", deployments::deployment_config, |one| at(&one.namespace, &one.name);
+    ArtifactSource(ArtifactSourceManifest):
+        "ArtifactSource", "artifact source", deployments::artifact_source, |one| at(&one.namespace, &one.name);
+    Webhook(Box<WebhookManifest>): "WebhookSubscription", "webhook", webhook::read, |one| at(&one.namespace, &one.name);
 }
 
-/// The kinds that are taken.
-const KINDS: [&str; 12] = [
-    "Shipyard",
-    "Project",
-    "Remediation",
-    "Schedule",
-    "Pipeline",
-    "Cluster",
-    "GitHost",
-    "DeploymentConfig",
-    "ArtifactSource",
-    "WebhookSubscription",
-    "List",
-    "Template",
-];
+fn at(namespace: &ProjectName, name: &str) -> String {
+    format!("{namespace}/{name}")
+}
+
+fn or_without(name: &Option<String>) -> String {
+    name.clone().unwrap_or_else(|| "without a name".to_owned())
+}
 
 /// Reads every document of `text`. `file` is how findings call it: a path, or `-`.
 ///
@@ -232,19 +233,10 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
         return None;
     }
     match kind {
-        Some("Project") => project::read(root, report).map(Document::Project),
-        Some("Shipyard") => shipyard::read(root, source, report).map(Document::Shipyard),
-        Some("Remediation") => remediation::read(root, source, report).map(Document::Remediation),
-        Some("Schedule") => schedule::read(root, source, report).map(Box::new).map(Document::Schedule),
-        Some("Pipeline") => pipeline::read(root, source, report).map(Box::new).map(Document::Pipeline),
-        Some("Cluster") => registry::cluster(root, source, report).map(Document::Cluster),
-        Some("GitHost") => registry::git_host(root, source, report).map(Document::GitHost),
-        Some("DeploymentConfig") => {
-            deployments::deployment_config(root, source, report).map(Box::new).map(Document::DeploymentConfig)
-        }
-        Some("ArtifactSource") => deployments::artifact_source(root, source, report).map(Document::ArtifactSource),
-        Some("WebhookSubscription") => webhook::read(root, source, report).map(Box::new).map(Document::Webhook),
-        Some(kind) => other_kind(kind, root, source, report),
+        Some(kind) => match reader(kind) {
+            Some(read) => read(root, source, report),
+            None => other_kind(kind, root, source, report),
+        },
         None if ["spec", "stages"].iter().any(|field| root.get(field).is_some()) => {
             let at = root.get("kind").unwrap_or(root);
             if shipyard::is_old_form(root).is_none() {

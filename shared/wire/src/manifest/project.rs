@@ -29,7 +29,7 @@ pub struct ProjectManifest {
     pub policy: Update<Option<Policy>>,
 }
 
-pub fn read(root: &Node, report: &mut Report) -> Option<ProjectManifest> {
+pub fn read(root: &Node, _: &str, report: &mut Report) -> Option<ProjectManifest> {
     fields::check(root, Level::Project, "", report);
     let version = root.get("apiVersion");
     match version.and_then(Node::scalar) {

@@ -1,52 +1,46 @@
-//! `get schedules`, `delete schedule`.
+//! Schedules.
 
-use super::pipelines::manifest;
-use crate::api::Api;
-use crate::args::{Format, GetSchedules};
+use super::{Kind, Place, Verb, json, typed};
+use crate::args::named::Format;
 use crate::error::CliError;
-use crate::output::say_data;
-use crate::pages;
 use crate::table::Table;
-use crate::table::print;
 use crate::words::{age, span};
 use crate::zone::local;
-use keelway_domain::names::ProjectName;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::schedules::ScheduleState;
-use serde_json::json;
+use serde_json::Value;
 
-/// Prints the schedules of a project, or one.
-///
-/// # Errors
-/// As the API answers.
-pub async fn schedules(api: &Api, what: &GetSchedules) -> Result<(), CliError> {
-    let (project, format) = (what.project.as_str(), what.output.format);
-    if let Some(name) = &what.name {
-        let path = ["schedules", project, name.as_str()];
-        if format == Format::Yaml {
-            return manifest(api, &path).await;
-        }
-        let one: ScheduleState = api.get(&path, &[]).await?;
-        if format == Format::Json {
-            return say_data(&one, format);
-        }
-        return print(&table(&[one], None, format), format, "");
-    }
-    let list = pages::read::<ScheduleState>(api, &["schedules", project], &[], usize::MAX).await?;
-    let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
-    if format.is_data() {
-        return say_data(&json!({"schedules": all}), format);
-    }
-    print(&table(&all, now, format), format, &format!("project {project} has no schedule; apply one: keelway apply -f FILE"))
-}
+pub const KIND: Kind = Kind {
+    kind: "Schedule",
+    noun: "schedule",
+    collection: "schedules",
+    member: "schedules",
+    place: Place::Project,
+    get: Verb {
+        name: "schedules",
+        aliases: &["schedule"],
+        about: "Schedules: what is triggered when, the next time and the last",
+        examples: "Examples:\n  keelway get schedules -p shop\n  keelway get schedules nightly -p shop -o yaml",
+    },
+    delete: Verb {
+        name: "schedule",
+        aliases: &[],
+        about: "A schedule: what it has triggered goes on",
+        examples: "Examples:\n  keelway delete schedule nightly -p shop",
+    },
+    ends: "Nothing more is triggered.",
+    json: json::<ScheduleState>,
+    table,
+};
 
-fn table(all: &[ScheduleState], now: Option<Timestamp>, format: Format) -> Table {
+fn table(all: Vec<Value>, now: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
+    let all: Vec<ScheduleState> = typed(all.into())?;
     let mut head = vec!["NAME", "STAGE", "SEQUENCE", "SERVICES", "WHEN", "NEXT", "LAST"];
     if format == Format::Wide {
         head.extend(["CONCURRENCY", "CONTEXTS"]);
     }
     let mut table = Table::new(&head);
-    for one in all {
+    for one in &all {
         let when = one.cron.clone().or_else(|| one.at.as_deref().map(shown)).unwrap_or_default();
         let when = [when.as_str(), one.zone.as_deref().unwrap_or_default()].join(" ").trim().to_owned();
         let mut row = vec![
@@ -64,7 +58,7 @@ fn table(all: &[ScheduleState], now: Option<Timestamp>, format: Format) -> Table
         }
         table.row(row);
     }
-    table
+    Ok(table)
 }
 
 fn shown(time: &str) -> String {
@@ -101,9 +95,4 @@ fn last(one: &ScheduleState, now: Option<Timestamp>) -> String {
         told = format!("{told}; late");
     }
     told
-}
-
-/// The path of a schedule in the API.
-pub fn path<'a>(project: &'a ProjectName, name: &'a str) -> [&'a str; 3] {
-    ["schedules", project.as_str(), name]
 }
