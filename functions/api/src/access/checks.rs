@@ -2,8 +2,7 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path};
-use crate::fence::pages::Nothing;
+use crate::fence::input::Path;
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -18,11 +17,7 @@ use uuid::Uuid;
 
 /// How the installation is set up, and whether its rules are enabled.
 #[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]
-pub async fn look<P: Ports + Rules + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<Checks>> {
+pub async fn look<P: Ports + Rules + 'static>(_: Allowed<scope::Read>, State(api): State<Api<P>>) -> Answer<Json<Checks>> {
     let (ports, limits) = (api.engine().ports(), api.engine().limits());
     let state = async |name: &str, on_bus| {
         let state = match ports.enabled(name, on_bus).await? {
@@ -48,7 +43,6 @@ pub async fn look<P: Ports + Rules + 'static>(
 pub async fn send<P: Ports + 'static>(
     _: Allowed<scope::Trigger>,
     State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<(StatusCode, Json<RoundTrip>)> {
     let (id, sent) = (Uuid::now_v7(), api.engine().now());
     checks::send(api.engine().ports(), id).await?;
@@ -61,7 +55,6 @@ pub async fn arrived<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<RoundTrip>> {
     let id = Uuid::parse_str(&id)
         .map_err(|_| Refused::field("id", format!("{id:?} is not the id that POST /v1/checks answered, a UUID")))?;

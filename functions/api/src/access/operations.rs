@@ -3,7 +3,7 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
-use crate::fence::pages::{Nothing, Paging, limit, place};
+use crate::fence::pages::{Paging, limit, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -66,7 +66,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<DeadLetter>> {
     let found = letters::one(api.engine().ports(), &id).await?;
     found.map(|letter| Json(shown(letter, true))).ok_or_else(|| unknown(&id))
@@ -83,7 +82,6 @@ pub async fn redrive<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Control>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     match letters::redrive(api.engine().ports(), &id).await? {
         Redrive::Sent => Ok(StatusCode::ACCEPTED),
@@ -106,7 +104,6 @@ pub async fn drop_one<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if letters::drop_one(api.engine().ports(), &id).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&id)) }
 }

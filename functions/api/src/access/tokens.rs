@@ -3,7 +3,7 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{self, Params, Path, given, note, page_size};
-use crate::fence::pages::{Nothing, Paging, place};
+use crate::fence::pages::{Paging, place};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
@@ -67,7 +67,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<TokenState>> {
     let found = match TokenName::new(&name) {
         Ok(name) => api.access().token(&name).await?,
@@ -88,7 +87,6 @@ pub async fn one<P: Ports + 'static>(
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
 
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
@@ -118,7 +116,6 @@ pub async fn rotate<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 
     input::Maybe(asked): input::Maybe<RotateRequest>,
 ) -> Answer<Json<TokenAnswer>> {
@@ -152,7 +149,6 @@ pub async fn revoke<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
     caller.tells("", format!("revoke {of}"));

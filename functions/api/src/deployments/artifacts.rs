@@ -4,10 +4,10 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth::Authority;
 use crate::fence::client::Client;
-use crate::fence::input::{self, Params, Path, given};
+use crate::fence::input::{self, Anything, Params, Path, given};
 use crate::fence::manifests::{fits, text};
 use crate::fence::names::is_name;
-use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
 use axum::Json;
@@ -54,10 +54,11 @@ const AHEAD: Span = Span::minutes(5);
     responses((status = 202), (status = 422))
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
-    caller: Allowed<scope::Trigger, act::Push>,
+    caller: Allowed<scope::OrSigned<scope::Trigger>, act::Push>,
     State(api): State<Api<P>>,
 
     path: Result<Path<(String, String)>, Refused>,
+    _: Params<Anything>,
     request: Request,
 ) -> Answer<StatusCode> {
     let authority = request.extensions().get::<Authority>().copied();
@@ -244,7 +245,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<ArtifactSourceState>> {
     let source = source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
     Ok(Json(shown(&namespace, &name, &source)))
@@ -261,7 +261,6 @@ pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let found = found(&api, &namespace, &name).await?;
     found.map(|found| text(found.source)).ok_or_else(|| unknown(&namespace, &name))
@@ -278,7 +277,6 @@ pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if found(&api, &namespace, &name).await?.is_some()
         && api.deployments().sources().delete(&Address::new(&namespace, &name)).await?

@@ -5,8 +5,7 @@ use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{self, Params, Path, note};
-use crate::fence::pages::Nothing;
+use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use axum::extract::{Extension, State};
@@ -35,7 +34,6 @@ pub async fn steer<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<SteerRequest>,
@@ -66,7 +64,6 @@ pub async fn triggers<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((of, command)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<SteerRequest>,
@@ -183,7 +180,6 @@ pub async fn instantiate<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Trigger>,
     State(api): State<Api<P>>,
     Path(of): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<InstantiateRequest>,

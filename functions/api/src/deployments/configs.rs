@@ -5,7 +5,7 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given, no_page_key};
 use crate::fence::manifests::text;
-use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -81,7 +81,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     Ok(shape::object(&of, &view, &view.applied.definition, None))
@@ -98,7 +97,6 @@ pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     Ok(text(text_of(&of, &view)))
@@ -137,7 +135,6 @@ pub async fn status<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<ConfigState>> {
     let (of, view) = find(&api, &id).await?;
     Ok(Json(shape::config(&of, &view)))
@@ -154,7 +151,6 @@ pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if let Some(of) = super::address(&id)
         && api.deployments().delete(&of).await?

@@ -7,8 +7,7 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth;
 use crate::fence::hand_in;
-use crate::fence::input::{self, Params, Path, note};
-use crate::fence::pages::Nothing;
+use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
@@ -45,7 +44,6 @@ pub async fn claim<P: Ports + 'static>(
     State(api): State<Api<P>>,
 
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<ClaimRequest>,
 ) -> Answer<Json<ClaimAnswer>> {
@@ -89,10 +87,9 @@ pub async fn claim<P: Ports + 'static>(
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn heartbeat<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
+    _: Allowed<scope::OfAttempt>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<HeartbeatRequest>,
 ) -> Answer<Json<ReportAnswer>> {
@@ -113,10 +110,9 @@ pub async fn heartbeat<P: Ports + 'static>(
     responses((status = 200, body = StrategyAnswer), (status = 409))
 )]
 pub async fn strategy<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
+    _: Allowed<scope::OfAttempt>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<StrategyRequest>,
 ) -> Answer<Json<StrategyAnswer>> {
@@ -160,10 +156,9 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn finish<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
+    _: Allowed<scope::OfAttempt>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<FinishRequest>,
 ) -> Answer<Json<ReportAnswer>> {

@@ -3,8 +3,7 @@
 use super::{error, find, shape};
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path};
-use crate::fence::pages::Nothing;
+use crate::fence::input::Path;
 use crate::fence::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::response::Response;
@@ -25,7 +24,6 @@ pub async fn generate<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     let errors = unresolved(&view);

@@ -5,7 +5,7 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::auth::DEPLOYMENT;
 use crate::fence::input::{Params, Path, given, no_page_key};
-use crate::fence::pages::{Nothing, Paging, after, limit};
+use crate::fence::pages::{Paging, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -39,7 +39,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<VersionState>> {
     let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
     shown(&api, &of, n).await?.map(Json).ok_or_else(|| no_version(&name))

@@ -31,11 +31,6 @@ pub struct Paging {
     pub next_page_key: Option<String>,
 }
 
-/// No parameters are taken.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
-
 /// The size of a page, for the engine.
 pub fn limit(size: Option<&String>) -> Answer<u32> {
     page_size(size).map(u32::from)

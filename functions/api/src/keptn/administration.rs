@@ -5,7 +5,7 @@ use crate::apply;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::bodies::Empty;
 use crate::fence::caller::Caller;
-use crate::fence::input::{Json, Path};
+use crate::fence::input::{Anything, Json, Params, Path};
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::resources::{decoded, text_of};
 use axum::extract::State;
@@ -196,7 +196,7 @@ fn remains<P: Ports>(api: &Api<P>) -> String {
     tag = "projects",
     responses((status = 404))
 )]
-pub async fn secrets(_: Allowed<scope::AnyToken>) -> Refused {
+pub async fn secrets(_: Allowed<scope::AnyToken>, _: Params<Anything>) -> Refused {
     let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
                   keep them in AWS Secrets Manager";
     Refused::new(StatusCode::NOT_FOUND, "no secrets", detail)

@@ -4,7 +4,7 @@ use crate::Api;
 use crate::apply;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{Json, Params, Path, given, page_size};
+use crate::fence::input::{Argument, Json, Params, Path, given, page_size};
 use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
@@ -28,6 +28,8 @@ type Names = HashMap<String, String>;
 
 /// The URI at the end of the path, with `/` as such or encoded. Keptn's clients write a space as `+`.
 pub struct Uri(String);
+
+impl Argument for Uri {}
 
 impl<S: Send + Sync> FromRequestParts<S> for Uri {
     type Rejection = Refused;

@@ -5,7 +5,7 @@ use crate::apply::{border, if_match};
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Json, Params, Path, given, page_size};
 use crate::fence::manifests::by;
-use crate::fence::pages::{Nothing, place};
+use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -83,7 +83,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((name, revision)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let project = api.engine().find_project(&name).await?.settings.name;
     let text = source(&api, &project, &revision).await?;
@@ -131,7 +130,6 @@ pub async fn roll_back<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 
     headers: HeaderMap,
     Json(request): Json<ShipyardRollback>,

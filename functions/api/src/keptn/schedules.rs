@@ -5,7 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path};
 use crate::fence::manifests::text;
 use crate::fence::names::is_name;
-use crate::fence::pages::{Nothing, Paging, after, limit};
+use crate::fence::pages::{Paging, after, limit};
 use crate::fence::problem::Answer;
 use axum::Json;
 use axum::extract::State;
@@ -109,7 +109,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<ScheduleState>> {
     Ok(Json(shown(found(&api, &project, &name).await?)))
 }
@@ -125,7 +124,6 @@ pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     Ok(text(found(&api, &project, &name).await?.source))
 }
@@ -141,8 +139,6 @@ pub async fn delete<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((project, name)): Path<(String, String)>,
-
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let known = found(&api, &project, &name).await?;
     api.engine().delete_schedule(&known.project, &known.name).await?;

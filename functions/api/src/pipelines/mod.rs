@@ -13,7 +13,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given, no_page_key};
 use crate::fence::manifests::text;
 use crate::fence::names::of as address;
-use crate::fence::pages::{KNOWN, Nothing, Paging, Wanted, after, limit};
+use crate::fence::pages::{KNOWN, Paging, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use axum::Json;
@@ -125,7 +125,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<PipelineState>> {
     let (of, view) = find(&api, &namespace, &name).await?;
     Ok(Json(shape::pipeline(&of, &view)))
@@ -142,7 +141,6 @@ pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let (_, view) = find(&api, &namespace, &name).await?;
     Ok(text(view.applied.source))
@@ -159,7 +157,6 @@ pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if let Some(of) = address(&namespace, &name)
         && api.promotions().delete(&of).await?
@@ -204,7 +201,6 @@ pub async fn explain<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Explanation>> {
     let (of, view) = find(&api, &namespace, &name).await?;
     Ok(Json(explain::explain(&of, &view)))
@@ -221,7 +217,6 @@ pub async fn pull_requests<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<OpenPullRequests>> {
     let (_, view) = find(&api, &namespace, &name).await?;
     Ok(Json(OpenPullRequests { pull_requests: shape::pull_requests(&view), now: view.now.rfc3339() }))

@@ -5,7 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
 use crate::fence::manifests::text;
 use crate::fence::names::is_name;
-use crate::fence::pages::{KNOWN, Nothing, Paging, Wanted, after, limit};
+use crate::fence::pages::{KNOWN, Paging, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -116,7 +116,6 @@ pub async fn cluster_one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Registered>> {
     let asked = format!("{namespace}/{name}");
     let entry = found(api.promotions().clusters(), cluster(&namespace, &name), ("cluster", &asked)).await?;
@@ -134,7 +133,6 @@ pub async fn cluster_manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let asked = format!("{namespace}/{name}");
     let entry = found(api.promotions().clusters(), cluster(&namespace, &name), ("cluster", &asked)).await?;
@@ -154,7 +152,6 @@ pub async fn cluster_observe<P: Ports + 'static>(
     _: Allowed<scope::Trigger, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
     if let Some(of) = cluster(&namespace, &name)
@@ -176,7 +173,6 @@ pub async fn cluster_delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
     if let Some(of) = cluster(&namespace, &name)
@@ -214,7 +210,6 @@ pub async fn git_host_one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Registered>> {
     let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
     Ok(Json(shown("GitHost", &Address::new("", name), &entry)))
@@ -231,7 +226,6 @@ pub async fn git_host_manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
     Ok(text(entry.source))
@@ -248,7 +242,6 @@ pub async fn git_host_delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if let Some(of) = git_host(&name)
         && api.promotions().git_hosts().delete(&of).await?

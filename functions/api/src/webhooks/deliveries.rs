@@ -3,7 +3,7 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
-use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use axum::extract::State;
@@ -94,7 +94,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<DeliveryState>> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
     let x = api.webhooks().delivery(&namespace, of).await?.ok_or_else(|| unknown(&id))?;
@@ -114,7 +113,6 @@ pub async fn redeliver<P: Ports + 'static>(
     State(api): State<Api<P>>,
     Path((namespace, id)): Path<(String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<(StatusCode, Json<Redelivered>)> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
     let conflict = |detail: String| Refused::new(StatusCode::CONFLICT, "conflict", detail);

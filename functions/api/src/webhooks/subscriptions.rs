@@ -5,7 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
 use crate::fence::manifests::{fits, text};
 use crate::fence::names::is_name;
-use crate::fence::pages::{KNOWN, Nothing, Wanted, after, limit};
+use crate::fence::pages::{KNOWN, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::extract::State;
@@ -120,7 +120,6 @@ pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<WebhookState>> {
     let (of, applied) = found(&api, &namespace, &name).await?;
     let waiting = api.webhooks().waiting(&of).await?;
@@ -138,7 +137,6 @@ pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     Ok(text(found(&api, &namespace, &name).await?.1.source))
 }
@@ -154,7 +152,6 @@ pub async fn resume<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Control>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<WebhookState>> {
     let (of, _) = found(&api, &namespace, &name).await?;
     api.webhooks().resume(&of).await?;
@@ -173,7 +170,6 @@ pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
     State(api): State<Api<P>>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let (of, _) = found(&api, &namespace, &name).await?;
     if api.webhooks().remove(&of).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&api, &of).await?) }
