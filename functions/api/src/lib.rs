@@ -21,6 +21,9 @@ pub use fence::client::Client;
 pub use fence::raw::answer;
 pub use fence::route::Served;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use fence::input::Argument;
 use fence::memory::Memory;
 use fence::route::{Route, served};
 use fence::{identity, pace};
@@ -37,6 +40,7 @@ use keelway_engine::sequences::integrations::Integration;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,6 +97,16 @@ impl<P> Clone for Api<P> {
         Self { inner: self.inner.clone() }
     }
 }
+
+/// Handlers take it as it is.
+impl<P: Ports + 'static> FromRequestParts<Api<P>> for Api<P> {
+    type Rejection = Infallible;
+    async fn from_request_parts(_: &mut Parts, api: &Self) -> Result<Self, Infallible> {
+        Ok(api.clone())
+    }
+}
+
+impl<P: Ports + 'static> Argument for Api<P> {}
 
 impl<P: Ports> Api<P> {
     /// An API on the engines over these ports.

@@ -7,7 +7,6 @@ use crate::fence::pages::{Paging, place};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Grant, NewToken, OVERLAP_MOST, Scope, Token, text_of};
 use keelway_domain::ids::sha256_hex;
@@ -46,7 +45,7 @@ pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
@@ -65,7 +64,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<Json<TokenState>> {
     let found = match TokenName::new(&name) {
@@ -86,7 +85,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
@@ -114,7 +113,7 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn rotate<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 
     input::Maybe(asked): input::Maybe<RotateRequest>,
@@ -147,7 +146,7 @@ pub async fn rotate<P: Ports + 'static>(
 )]
 pub async fn revoke<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;

@@ -17,7 +17,6 @@ use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use crate::keptn::revisions;
 use crate::webhooks::subscriptions;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use keelway_domain::access::Need;
 use keelway_domain::border::Update;
@@ -87,7 +86,7 @@ pub async fn one_more_config<P: Ports>(api: &Api<P>, manifest: &DeploymentConfig
 )]
 pub async fn apply<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 

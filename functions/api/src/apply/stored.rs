@@ -8,7 +8,6 @@ use crate::fence::input::{Params, given, no_page_key};
 use crate::fence::pages::{Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
@@ -29,7 +28,7 @@ const SOURCES: u32 = 100;
 )]
 pub async fn look<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<BorderPage>> {

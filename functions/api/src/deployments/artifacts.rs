@@ -11,7 +11,7 @@ use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -55,7 +55,7 @@ const AHEAD: Span = Span::minutes(5);
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
     caller: Allowed<scope::OrSigned<scope::Trigger>, act::Push>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     path: Result<Path<(String, String)>, Refused>,
     _: Params<Anything>,
@@ -220,7 +220,7 @@ fn shown(namespace: &str, name: &str, source: &ArtifactSource) -> ArtifactSource
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ArtifactSourcePage>> {
@@ -243,7 +243,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<ArtifactSourceState>> {
     let source = source(&api, &namespace, &name).await?.ok_or_else(|| unknown(&namespace, &name))?;
@@ -259,7 +259,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let found = found(&api, &namespace, &name).await?;
@@ -275,7 +275,7 @@ pub async fn manifest<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     if found(&api, &namespace, &name).await?.is_some()

@@ -8,7 +8,7 @@ use crate::fence::caller::Caller;
 use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::deployments::{Command, Latest, Refused as Conflict, change_that_waits, request_that_waits};
@@ -32,7 +32,7 @@ const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, pro
 )]
 pub async fn steer<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((of, command)): Path<(String, String)>,
     Extension(request): Extension<RequestId>,
 
@@ -62,7 +62,7 @@ pub async fn steer<P: Ports + 'static>(
 )]
 pub async fn triggers<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((of, command)): Path<(String, String)>,
     Extension(request): Extension<RequestId>,
 
@@ -178,7 +178,7 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
 )]
 pub async fn instantiate<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Trigger>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(of): Path<String>,
     Extension(request): Extension<RequestId>,
 

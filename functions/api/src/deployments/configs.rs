@@ -8,7 +8,6 @@ use crate::fence::manifests::text;
 use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
@@ -42,7 +41,7 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<ConfigPage>> {
@@ -77,11 +76,7 @@ pub async fn list<P: Ports + 'static>(
     tag = "deployments",
     responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))))
 )]
-pub async fn one<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-) -> Answer<Response> {
+pub async fn one<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     Ok(shape::object(&of, &view, &view.applied.definition, None))
 }
@@ -93,11 +88,7 @@ pub async fn one<P: Ports + 'static>(
     tag = "deployments",
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
-pub async fn manifest<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-) -> Answer<Response> {
+pub async fn manifest<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     Ok(text(text_of(&of, &view)))
 }
@@ -131,11 +122,7 @@ pub async fn in_force<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> An
     tag = "deployments",
     responses((status = 200, body = ConfigState))
 )]
-pub async fn status<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-) -> Answer<Json<ConfigState>> {
+pub async fn status<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<ConfigState>> {
     let (of, view) = find(&api, &id).await?;
     Ok(Json(shape::config(&of, &view)))
 }
@@ -149,7 +136,7 @@ pub async fn status<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
 ) -> Answer<StatusCode> {
     if let Some(of) = super::address(&id)

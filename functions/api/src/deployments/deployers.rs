@@ -11,7 +11,6 @@ use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use keelway_domain::deployments::{
     Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress, WHOLE,
@@ -41,7 +40,7 @@ const CLAIM: usize = 255;
 )]
 pub async fn claim<P: Ports + 'static>(
     caller: Allowed<scope::Execute, act::Claim>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -88,7 +87,7 @@ pub async fn claim<P: Ports + 'static>(
 )]
 pub async fn heartbeat<P: Ports + 'static>(
     _: Allowed<scope::OfAttempt>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<HeartbeatRequest>,
@@ -111,7 +110,7 @@ pub async fn heartbeat<P: Ports + 'static>(
 )]
 pub async fn strategy<P: Ports + 'static>(
     _: Allowed<scope::OfAttempt>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<StrategyRequest>,
@@ -157,7 +156,7 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
 )]
 pub async fn finish<P: Ports + 'static>(
     _: Allowed<scope::OfAttempt>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<FinishRequest>,

@@ -5,7 +5,6 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::input::Path;
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::response::Response;
 use keelway_domain::deployments::definition::Trigger;
 use keelway_domain::deployments::{Images, generate as next, resolve};
@@ -20,11 +19,7 @@ use keelway_wire::http::deployments::FieldError;
     tag = "deployments",
     responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
 )]
-pub async fn generate<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-) -> Answer<Response> {
+pub async fn generate<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     let errors = unresolved(&view);
     if !errors.is_empty() {

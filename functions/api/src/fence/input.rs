@@ -4,7 +4,7 @@ use crate::fence::problem::{Answer, Refused};
 use crate::fence::strict;
 use axum::body::{Body, to_bytes};
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{Extension, FromRequest, FromRequestParts, Query, RawPathParams, Request, State};
+use axum::extract::{Extension, FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
@@ -168,7 +168,6 @@ impl<T: Send + 'static> Argument for Params<T> {
 impl<T: Send + 'static> Argument for Path<T> {}
 impl<T: Send + 'static> Argument for Json<T> {}
 impl<T: Send + 'static> Argument for Maybe<T> {}
-impl<T: Send + 'static> Argument for State<T> {}
 impl<T: Send + 'static> Argument for Extension<T> {}
 impl<T: Argument> Argument for Answer<T> {}
 impl Argument for Text {}

@@ -8,7 +8,6 @@ use crate::fence::caller::Caller;
 use crate::fence::input::{Anything, Json, Params, Path};
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::resources::{decoded, text_of};
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::{ProjectName, TokenName};
@@ -26,7 +25,7 @@ use keelway_wire::http::keptn::{Message, NewProject, NewService};
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
@@ -57,7 +56,7 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn update<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
@@ -93,7 +92,7 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
 )]
 pub async fn delete<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(name): Path<String>,
 ) -> Answer<axum::Json<Message>> {
@@ -152,7 +151,7 @@ async fn inside<P: Ports>(api: &Api<P>, project: &ProjectName) -> Answer<Vec<Str
 )]
 pub async fn create_service<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
 ) -> Answer<axum::Json<Empty>> {
@@ -170,7 +169,7 @@ pub async fn create_service<P: Ports + 'static>(
 )]
 pub async fn delete_service<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
     let project = api.engine().find_project(&name).await?.settings.name;

@@ -9,7 +9,7 @@ use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
 use crate::fence::route::route;
-use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, State};
+use axum::extract::{FromRequestParts, MatchedPath, OriginalUri};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use base64::Engine;
@@ -93,7 +93,7 @@ async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<ResourcePage>> {
@@ -124,7 +124,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
     Params(wanted): Params<Wanted>,
@@ -155,7 +155,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -174,7 +174,7 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn replace<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -193,7 +193,7 @@ pub async fn replace<P: Ports + 'static>(
 )]
 pub async fn replace_one<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 
@@ -213,7 +213,7 @@ pub async fn replace_one<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 ) -> Answer<axum::Json<Committed>> {

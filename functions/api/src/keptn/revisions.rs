@@ -7,7 +7,6 @@ use crate::fence::input::{Json, Params, Path, given, page_size};
 use crate::fence::manifests::by;
 use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::diff::{FieldChange, diff};
@@ -54,7 +53,7 @@ pub fn is_revision(text: &str) -> bool {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<axum::Json<RevisionPage>> {
@@ -81,7 +80,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, revision)): Path<(String, String)>,
 ) -> Answer<Response> {
     let project = api.engine().find_project(&name).await?.settings.name;
@@ -100,7 +99,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn compare<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(compared): Params<Compared>,
 ) -> Answer<axum::Json<ShipyardDiff>> {
@@ -128,7 +127,7 @@ pub async fn compare<P: Ports + 'static>(
 )]
 pub async fn roll_back<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 
     headers: HeaderMap,

@@ -8,7 +8,6 @@ use crate::fence::names::is_name;
 use crate::fence::pages::{Paging, after, limit};
 use crate::fence::problem::Answer;
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -86,7 +85,7 @@ async fn found<P: Ports>(api: &Api<P>, project: &str, name: &str) -> Answer<Sche
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(project): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<SchedulePage>> {
@@ -107,7 +106,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, name)): Path<(String, String)>,
 ) -> Answer<Json<ScheduleState>> {
     Ok(Json(shown(found(&api, &project, &name).await?)))
@@ -122,7 +121,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     Ok(text(found(&api, &project, &name).await?.source))
@@ -137,7 +136,7 @@ pub async fn manifest<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let known = found(&api, &project, &name).await?;

@@ -12,7 +12,7 @@ use crate::fence::repeated::RequestId;
 use crate::fence::signed;
 use crate::pipelines::find;
 use crate::pipelines::shape;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::note::Note;
@@ -52,7 +52,7 @@ struct Asked {
 )]
 pub async fn approval<P: Ports + Secrets + 'static>(
     caller: Allowed<scope::OrSigned<scope::Approve>, act::Decide>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     path: Result<Path<(String, String, String, String)>, Refused>,
     _: Params<Anything>,
     Extension(RequestId(id)): Extension<RequestId>,
@@ -135,7 +135,7 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
 )]
 pub async fn command<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
     Extension(RequestId(id)): Extension<RequestId>,
 

@@ -17,7 +17,6 @@ use crate::fence::pages::{KNOWN, Paging, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
@@ -90,7 +89,7 @@ async fn unknown<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<PipelinePage>> {
@@ -123,7 +122,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<PipelineState>> {
     let (of, view) = find(&api, &namespace, &name).await?;
@@ -139,7 +138,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let (_, view) = find(&api, &namespace, &name).await?;
@@ -155,7 +154,7 @@ pub async fn manifest<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     if let Some(of) = address(&namespace, &name)
@@ -176,7 +175,7 @@ pub async fn delete<P: Ports + 'static>(
 )]
 pub async fn history<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<PipelineHistoryPage>> {
@@ -199,7 +198,7 @@ pub async fn history<P: Ports + 'static>(
 )]
 pub async fn explain<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<Explanation>> {
     let (of, view) = find(&api, &namespace, &name).await?;
@@ -215,7 +214,7 @@ pub async fn explain<P: Ports + 'static>(
 )]
 pub async fn pull_requests<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<OpenPullRequests>> {
     let (_, view) = find(&api, &namespace, &name).await?;

@@ -8,7 +8,6 @@ use crate::fence::names::is_name;
 use crate::fence::pages::{KNOWN, Paging, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::access::Need;
@@ -90,7 +89,7 @@ fn git_host(name: &str) -> Option<Address> {
 )]
 pub async fn clusters<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<RegisteredPage>> {
@@ -114,7 +113,7 @@ pub async fn clusters<P: Ports + 'static>(
 )]
 pub async fn cluster_one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<Registered>> {
     let asked = format!("{namespace}/{name}");
@@ -131,7 +130,7 @@ pub async fn cluster_one<P: Ports + 'static>(
 )]
 pub async fn cluster_manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     let asked = format!("{namespace}/{name}");
@@ -150,7 +149,7 @@ pub async fn cluster_manifest<P: Ports + 'static>(
 )]
 pub async fn cluster_observe<P: Ports + 'static>(
     _: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
@@ -171,7 +170,7 @@ pub async fn cluster_observe<P: Ports + 'static>(
 )]
 pub async fn cluster_delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let asked = format!("{namespace}/{name}");
@@ -193,7 +192,7 @@ pub async fn cluster_delete<P: Ports + 'static>(
 )]
 pub async fn git_hosts<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<RegisteredPage>> {
     page(api.promotions().git_hosts(), None, (paging.page_size.as_ref(), paging.next_page_key.as_ref())).await
@@ -208,7 +207,7 @@ pub async fn git_hosts<P: Ports + 'static>(
 )]
 pub async fn git_host_one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<Json<Registered>> {
     let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
@@ -224,7 +223,7 @@ pub async fn git_host_one<P: Ports + 'static>(
 )]
 pub async fn git_host_manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<Response> {
     let entry = found(api.promotions().git_hosts(), git_host(&name), ("git host", &name)).await?;
@@ -240,7 +239,7 @@ pub async fn git_host_manifest<P: Ports + 'static>(
 )]
 pub async fn git_host_delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<StatusCode> {
     if let Some(of) = git_host(&name)

@@ -6,7 +6,7 @@ use crate::fence::input::{Anything, Params, Path, json_body};
 use crate::fence::names::is_name;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
@@ -33,7 +33,7 @@ fn refusal() -> Refused {
 )]
 pub async fn wake<P: Ports + Secrets + 'static>(
     _: Allowed<scope::OfGitHost>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     _: Params<Anything>,
     request: Request,

@@ -8,7 +8,6 @@ use crate::fence::names::is_name;
 use crate::fence::pages::{KNOWN, Wanted, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use keelway_domain::names::ProjectName;
@@ -90,7 +89,7 @@ async fn unknown<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Refused> {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<WebhookPage>> {
@@ -118,7 +117,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<WebhookState>> {
     let (of, applied) = found(&api, &namespace, &name).await?;
@@ -135,7 +134,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn manifest<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Response> {
     Ok(text(found(&api, &namespace, &name).await?.1.source))
@@ -150,7 +149,7 @@ pub async fn manifest<P: Ports + 'static>(
 )]
 pub async fn resume<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<WebhookState>> {
     let (of, _) = found(&api, &namespace, &name).await?;
@@ -168,7 +167,7 @@ pub async fn resume<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<StatusCode> {
     let (of, _) = found(&api, &namespace, &name).await?;
