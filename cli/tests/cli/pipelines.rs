@@ -218,11 +218,12 @@ fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
         assert!(command.output().unwrap().status.success());
         api.lines().into_iter().rfind(|line| line.starts_with("GET /v1/pipelines?")).unwrap()
     };
-    let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=50");
-    let every = "GET /v1/pipelines?pageSize=50";
-    assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), every);
+    let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=100");
+    let every = "GET /v1/pipelines?pageSize=100";
+    // By default it shows 50.
+    assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), "GET /v1/pipelines?pageSize=50");
     assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
-    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A"]).env("KEELWAY_NAMESPACE", "shop")), every);
+    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A", "--limit", "200"]).env("KEELWAY_NAMESPACE", "shop")), every);
     assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_NAMESPACE", "shop")), line("shop"));
     assert_eq!(asked(api.keelway(&["get", "pipelines", "-n", "store"]).env("KEELWAY_NAMESPACE", "shop")), line("store"));
     api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));

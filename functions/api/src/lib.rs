@@ -21,12 +21,14 @@ pub use fence::allowed::{Listed, Needs};
 pub use fence::auth::Tokens;
 pub use fence::client::Client;
 pub use fence::raw::answer;
+pub use fence::route::Served;
 
-use axum::Router;
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use fence::input::Argument;
 use fence::memory::Memory;
-use fence::route::Route;
-use fence::{auth, identity, pace};
+use fence::route::{Route, served};
+use fence::{identity, pace};
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
@@ -40,6 +42,7 @@ use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +99,16 @@ impl<P> Clone for Api<P> {
         Self { inner: self.inner.clone() }
     }
 }
+
+/// Handlers take it as it is.
+impl<P: Ports + 'static> FromRequestParts<Api<P>> for Api<P> {
+    type Rejection = Infallible;
+    async fn from_request_parts(_: &mut Parts, api: &Self) -> Result<Self, Infallible> {
+        Ok(api.clone())
+    }
+}
+
+impl<P: Ports + 'static> Argument for Api<P> {}
 
 impl<P: Ports> Api<P> {
     /// An API on the engines over these ports.
@@ -181,14 +194,6 @@ pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
 }
 
 /// All routes, behind the fence and the check of who may use them.
-pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Router {
-    let routes = routes();
-    let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();
-    let served = routes.into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
-    served
-        .fallback(fence::unknown_path)
-        .method_not_allowed_fallback(fence::wrong_method)
-        .layer(from_fn_with_state((api.clone(), listed), auth::check::<P>))
-        .layer(from_fn(fence::fence))
-        .with_state(api)
+pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Served {
+    served(routes(), api)
 }

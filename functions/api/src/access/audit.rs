@@ -6,7 +6,6 @@ use crate::fence::input::{Params, given, page_size, window};
 use crate::fence::pages::place;
 use crate::fence::problem::Answer;
 use axum::Json;
-use axum::extract::State;
 use keelway_engine::access::{Entry, Filter};
 use keelway_engine::ports::Ports;
 use keelway_wire::http::access::{AuditEntry, AuditPage};
@@ -35,7 +34,7 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<AuditPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);

@@ -2,11 +2,9 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path};
-use crate::fence::pages::Nothing;
+use crate::fence::input::Path;
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use futures_util::future::try_join_all;
 use keelway_domain::time::Timestamp;
@@ -18,11 +16,7 @@ use uuid::Uuid;
 
 /// How the installation is set up, and whether its rules are enabled.
 #[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]
-pub async fn look<P: Ports + Rules + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<Checks>> {
+pub async fn look<P: Ports + Rules + 'static>(_: Allowed<scope::Read>, api: Api<P>) -> Answer<Json<Checks>> {
     let (ports, limits) = (api.engine().ports(), api.engine().limits());
     let state = async |name: &str, on_bus| {
         let state = match ports.enabled(name, on_bus).await? {
@@ -45,11 +39,7 @@ pub async fn look<P: Ports + Rules + 'static>(
 
 /// Sends an event around: bus, rule, queue, function, table.
 #[utoipa::path(post, path = "/v1/checks", tag = "operations", responses((status = 202, body = RoundTrip), (status = 400)))]
-pub async fn send<P: Ports + 'static>(
-    _: Allowed<scope::Trigger>,
-    State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<(StatusCode, Json<RoundTrip>)> {
+pub async fn send<P: Ports + 'static>(_: Allowed<scope::Trigger>, api: Api<P>) -> Answer<(StatusCode, Json<RoundTrip>)> {
     let (id, sent) = (Uuid::now_v7(), api.engine().now());
     checks::send(api.engine().ports(), id).await?;
     Ok((StatusCode::ACCEPTED, Json(RoundTrip { id: id.to_string(), sent_at: Some(sent.rfc3339()), arrived_at: None })))
@@ -57,12 +47,7 @@ pub async fn send<P: Ports + 'static>(
 
 /// Whether an event that was sent around has arrived.
 #[utoipa::path(get, path = "/v1/checks/{id}", tag = "operations", responses((status = 200, body = RoundTrip)))]
-pub async fn arrived<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<RoundTrip>> {
+pub async fn arrived<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<RoundTrip>> {
     let id = Uuid::parse_str(&id)
         .map_err(|_| Refused::field("id", format!("{id:?} is not the id that POST /v1/checks answered, a UUID")))?;
     let arrived = checks::arrived(api.engine().ports(), &id).await?;

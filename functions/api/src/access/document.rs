@@ -3,7 +3,6 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::openapi;
-use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use keelway_engine::checks::Rules;
@@ -17,10 +16,7 @@ static DOCUMENT: OnceLock<String> = OnceLock::new();
 
 /// This API as an OpenAPI 3.1 document.
 #[utoipa::path(get, path = "/v1/openapi.json", tag = "access", responses((status = 200, body = Value)))]
-pub async fn serve<P: Ports + Secrets + Rules + 'static>(
-    _: Allowed<scope::AnyToken>,
-    State(_): State<Api<P>>,
-) -> impl IntoResponse {
+pub async fn serve<P: Ports + Secrets + Rules + 'static>(_: Allowed<scope::AnyToken>, _: Api<P>) -> impl IntoResponse {
     (
         [(header::CONTENT_TYPE, "application/json")],
         DOCUMENT.get_or_init(|| openapi::document(&crate::routes::<P>()).to_string()).as_str(),

@@ -4,7 +4,6 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::bodies::Empty;
 use axum::Json;
-use axum::extract::State;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::Metadata;
 
@@ -18,7 +17,7 @@ const KEPTN: &str = "1.4.5";
     tag = "access",
     responses((status = 200, body = Metadata))
 )]
-pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, State(api): State<Api<P>>) -> Json<Metadata> {
+pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, api: Api<P>) -> Json<Metadata> {
     Json(Metadata {
         keptnversion: KEPTN.into(),
         // Keptn's command line would otherwise ask for an upstream repository.

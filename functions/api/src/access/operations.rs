@@ -3,10 +3,9 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
-use crate::fence::pages::{Nothing, Paging, limit, place};
+use crate::fence::pages::{Paging, limit, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
@@ -46,7 +45,7 @@ fn unknown(id: &str) -> Refused {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<DeadLetterPage>> {
     let limit = limit(paging.page_size.as_ref())?;
@@ -62,12 +61,7 @@ pub async fn list<P: Ports + 'static>(
     tag = "operations",
     responses((status = 200, body = DeadLetter))
 )]
-pub async fn one<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<DeadLetter>> {
+pub async fn one<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<DeadLetter>> {
     let found = letters::one(api.engine().ports(), &id).await?;
     found.map(|letter| Json(shown(letter, true))).ok_or_else(|| unknown(&id))
 }
@@ -81,9 +75,8 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn redrive<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     match letters::redrive(api.engine().ports(), &id).await? {
         Redrive::Sent => Ok(StatusCode::ACCEPTED),
@@ -104,9 +97,8 @@ pub async fn redrive<P: Ports + 'static>(
 )]
 pub async fn drop_one<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if letters::drop_one(api.engine().ports(), &id).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&id)) }
 }
@@ -130,7 +122,7 @@ pub struct Wanted {
 )]
 pub async fn of_day<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<InvalidPage>> {
     let limit = limit(wanted.page_size.as_ref())?;

@@ -3,11 +3,10 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{self, Params, Path, given, note, page_size};
-use crate::fence::pages::{Nothing, Paging, place};
+use crate::fence::pages::{Paging, place};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Grant, NewToken, OVERLAP_MOST, Scope, Token, text_of};
 use keelway_domain::ids::sha256_hex;
@@ -46,7 +45,7 @@ pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
@@ -65,9 +64,8 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Administer>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<TokenState>> {
     let found = match TokenName::new(&name) {
         Ok(name) => api.access().token(&name).await?,
@@ -87,8 +85,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
+    api: Api<P>,
 
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
@@ -116,9 +113,8 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn rotate<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 
     input::Maybe(asked): input::Maybe<RotateRequest>,
 ) -> Answer<Json<TokenAnswer>> {
@@ -150,9 +146,8 @@ pub async fn rotate<P: Ports + 'static>(
 )]
 pub async fn revoke<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Token>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
     caller.tells("", format!("revoke {of}"));

@@ -16,7 +16,6 @@ use crate::fence::manifests::{by, refused};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use crate::kinds::{Called, Context, Document, FILE, How, border};
-use axum::extract::State;
 use axum::http::HeaderMap;
 use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
@@ -56,7 +55,7 @@ pub struct Wanted {
 )]
 pub async fn apply<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 

@@ -10,7 +10,6 @@ use crate::fence::problem::{Answer, Refused};
 use crate::kinds::border::{Borders, Gap, Lack, Outside};
 use crate::kinds::{Kept, Kind};
 use axum::Json;
-use axum::extract::State;
 use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::names::ProjectName;
@@ -34,7 +33,7 @@ const SOURCES: u32 = 100;
 )]
 pub async fn look<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<BorderPage>> {

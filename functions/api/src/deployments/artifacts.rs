@@ -4,11 +4,11 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth::Authority;
 use crate::fence::client::Client;
-use crate::fence::input::{self, Path, given};
+use crate::fence::input::{self, Anything, Params, Path, given};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
 use crate::kinds::routes::Named;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use keelway_domain::border::Resource;
@@ -35,10 +35,11 @@ const AHEAD: Span = Span::minutes(5);
     responses((status = 202), (status = 422))
 )]
 pub async fn told<P: Ports + Secrets + 'static>(
-    caller: Allowed<scope::Trigger, act::Push>,
-    State(api): State<Api<P>>,
+    caller: Allowed<scope::OrSigned<scope::Trigger>, act::Push>,
+    api: Api<P>,
 
     path: Result<Path<(String, String)>, Refused>,
+    _: Params<Anything>,
     request: Request,
 ) -> Answer<StatusCode> {
     let authority = request.extensions().get::<Authority>().copied();

@@ -5,11 +5,10 @@ use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{self, Params, Path, note};
-use crate::fence::pages::Nothing;
+use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::deployments::{Command, Latest, Refused as Conflict, change_that_waits, request_that_waits};
@@ -33,9 +32,8 @@ const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, pro
 )]
 pub async fn steer<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((of, command)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<SteerRequest>,
@@ -64,9 +62,8 @@ pub async fn steer<P: Ports + 'static>(
 )]
 pub async fn triggers<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((of, command)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<SteerRequest>,
@@ -181,9 +178,8 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
 )]
 pub async fn instantiate<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Trigger>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(of): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(request): Extension<RequestId>,
 
     input::Maybe(asked): input::Maybe<InstantiateRequest>,

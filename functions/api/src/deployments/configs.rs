@@ -4,12 +4,11 @@ use super::{find, shape};
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::bodies::DeploymentConfigObject;
-use crate::fence::input::{Params, Path};
-use crate::fence::pages::{Nothing, Unexplained};
+use crate::fence::input::Path;
+use crate::fence::pages::Unexplained;
 use crate::fence::problem::Answer;
 use crate::kinds::routes::{Listed, Listing, Shown, kind_routes};
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
 use keelway_domain::deployments::Config;
 use keelway_engine::deployments::Address;
@@ -61,12 +60,7 @@ kind_routes! {
     tag = "deployments",
     responses((status = 200, body = ConfigState))
 )]
-pub async fn status<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Json<ConfigState>> {
+pub async fn status<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<ConfigState>> {
     let (of, view) = find(&api, &id).await?;
     Ok(Json(shape::config(&of, &view)))
 }

@@ -7,12 +7,10 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth;
 use crate::fence::hand_in;
-use crate::fence::input::{self, Params, Path, note};
-use crate::fence::pages::Nothing;
+use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use keelway_domain::deployments::{
     Call, Config, Desired, LEASE, LEASE_MOST, MAX_TARGETS, Progress, Reply, SOURCE, TargetProgress, WHOLE,
@@ -42,10 +40,9 @@ const CLAIM: usize = 255;
 )]
 pub async fn claim<P: Ports + 'static>(
     caller: Allowed<scope::Execute, act::Claim>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<ClaimRequest>,
 ) -> Answer<Json<ClaimAnswer>> {
@@ -89,10 +86,9 @@ pub async fn claim<P: Ports + 'static>(
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn heartbeat<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
-    State(api): State<Api<P>>,
+    _: Allowed<scope::OfAttempt>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<HeartbeatRequest>,
 ) -> Answer<Json<ReportAnswer>> {
@@ -113,10 +109,9 @@ pub async fn heartbeat<P: Ports + 'static>(
     responses((status = 200, body = StrategyAnswer), (status = 409))
 )]
 pub async fn strategy<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
-    State(api): State<Api<P>>,
+    _: Allowed<scope::OfAttempt>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<StrategyRequest>,
 ) -> Answer<Json<StrategyAnswer>> {
@@ -160,10 +155,9 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
 pub async fn finish<P: Ports + 'static>(
-    _: Allowed<scope::Itself>,
-    State(api): State<Api<P>>,
+    _: Allowed<scope::OfAttempt>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<FinishRequest>,
 ) -> Answer<Json<ReportAnswer>> {

@@ -4,10 +4,8 @@
 use super::{error, find, shape};
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Params, Path};
-use crate::fence::pages::Nothing;
+use crate::fence::input::Path;
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::response::Response;
 use keelway_domain::deployments::definition::Trigger;
 use keelway_domain::deployments::{Images, generate as next, resolve};
@@ -22,12 +20,7 @@ use keelway_wire::http::deployments::FieldError;
     tag = "deployments",
     responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
 )]
-pub async fn generate<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
-    Path(id): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
-) -> Answer<Response> {
+pub async fn generate<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     let errors = unresolved(&view);
     if !errors.is_empty() {

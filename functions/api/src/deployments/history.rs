@@ -5,10 +5,9 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::auth::DEPLOYMENT;
 use crate::fence::input::{Params, Path, given, no_page_key};
-use crate::fence::pages::{Nothing, Paging, after, limit};
+use crate::fence::pages::{Paging, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::deployments::{Deployment, Status};
@@ -37,9 +36,8 @@ fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: T
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<VersionState>> {
     let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
     shown(&api, &of, n).await?.map(Json).ok_or_else(|| no_version(&name))
@@ -84,7 +82,7 @@ pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Optio
 )]
 pub async fn of_config<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<VersionPage>> {
@@ -111,7 +109,7 @@ pub async fn of_config<P: Ports + 'static>(
 )]
 pub async fn audit<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ConfigAuditPage>> {
@@ -145,7 +143,7 @@ pub struct Wanted {
 )]
 pub async fn everywhere<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {

@@ -6,11 +6,10 @@ use super::{MESSAGE, NAME, error, find, id, refused, together};
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{self, Params, Path, note};
-use crate::fence::pages::Nothing;
+use crate::fence::input::{self, Path, note};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
@@ -56,9 +55,8 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
 )]
 pub async fn one<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Trigger>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(of): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(id): Extension<RequestId>,
 
     request: Request,
@@ -194,8 +192,7 @@ async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(Rollba
 )]
 pub async fn several<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
-    State(api): State<Api<P>>,
-    Params(Nothing {}): Params<Nothing>,
+    api: Api<P>,
     Extension(RequestId(request)): Extension<RequestId>,
 
     input::Json(asked): input::Json<RollbacksRequest>,

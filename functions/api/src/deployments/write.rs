@@ -12,7 +12,7 @@ use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use crate::kinds::deployment_config::definition;
 use crate::kinds::{Document, border, unknown};
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::Need;
@@ -47,7 +47,7 @@ pub struct Query {
 )]
 pub async fn put<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(id): Path<String>,
     Params(query): Params<Query>,
     Extension(request): Extension<RequestId>,
@@ -88,7 +88,7 @@ pub async fn put<P: Ports + 'static>(
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(query): Params<Query>,
     Extension(RequestId(asked)): Extension<RequestId>,
 

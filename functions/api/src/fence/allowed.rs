@@ -4,6 +4,7 @@
 //! path has none. [`auth`](crate::fence::auth) has checked it before the handler is called.
 
 use crate::fence::caller::Caller;
+use crate::fence::input::Argument;
 use crate::fence::problem::Refused;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
@@ -15,14 +16,25 @@ use std::ops::Deref;
 /// What a route asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// No token: its handler checks a signature, or the token of an attempt.
-    Itself,
+    /// No API token: its handler checks what the request has instead.
+    Itself(Proof),
     /// Any token that is valid.
     Token,
     /// One of these scopes, in the project or namespace of the path. Without one in the path, in all projects.
     Scope(&'static [Kind]),
+    /// As `Scope`; or, without a token, a signature over the whole request, which its handler checks.
+    OrSigned(&'static [Kind]),
     /// One of these scopes somewhere; its handler checks for which project, task or stage, or shows only what the caller may see.
     Handler(&'static [Kind]),
+}
+
+/// What a request has instead of an API token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// The token of the attempt that a deployer reports about.
+    Attempt,
+    /// A git host's signature over the body.
+    GitHost,
 }
 
 /// Who sends the request, and may do what the route is for.
@@ -72,7 +84,7 @@ impl<K: Scopes> Need for K {
 
 /// What a route can need: one of the scopes, in the project of the path, or what stands below.
 pub mod scope {
-    use super::{Kind, Need, Needs, PhantomData, Scope, Scopes};
+    use super::{Kind, Need, Needs, PhantomData, Proof, Scope, Scopes};
 
     macro_rules! kinds {
         ($($name:ident),*) => {
@@ -113,11 +125,25 @@ pub mod scope {
         const NEEDS: Needs = Needs::Token;
     }
 
-    /// Nothing before the handler, which checks it itself.
-    pub struct Itself;
+    /// A scope; or a signature, which the handler checks.
+    pub struct OrSigned<K>(PhantomData<K>);
 
-    impl Need for Itself {
-        const NEEDS: Needs = Needs::Itself;
+    impl<K: Scopes> Need for OrSigned<K> {
+        const NEEDS: Needs = Needs::OrSigned(K::KINDS);
+    }
+
+    /// The token of an attempt, which the handler checks.
+    pub struct OfAttempt;
+
+    impl Need for OfAttempt {
+        const NEEDS: Needs = Needs::Itself(Proof::Attempt);
+    }
+
+    /// The signature of a git host, which the handler checks.
+    pub struct OfGitHost;
+
+    impl Need for OfGitHost {
+        const NEEDS: Needs = Needs::Itself(Proof::GitHost);
     }
 }
 
@@ -162,14 +188,17 @@ pub trait Says: Send + 'static {
     const NEEDS: Needs;
     /// What the audit calls it.
     const ACT: &'static str;
+    /// Whether it takes parameters of the query string.
+    const PARAMETERS: bool;
 }
 
 /// As axum has arguments: a marker, then the type of each.
 macro_rules! says {
     ($($other:ident),*) => {
-        impl<M: Send + 'static, N: Need, A: Act, $($other: Send + 'static),*> Says for (M, Allowed<N, A>, $($other),*) {
+        impl<M: Send + 'static, N: Need, A: Act, $($other: Argument),*> Says for (M, Allowed<N, A>, $($other),*) {
             const NEEDS: Needs = N::NEEDS;
             const ACT: &'static str = A::NAME;
+            const PARAMETERS: bool = false $(|| $other::PARAMETERS)*;
         }
     };
 }
@@ -193,6 +222,8 @@ pub struct Listed {
     pub needs: Needs,
     /// What the audit calls a request that succeeds. Empty: it is not in the audit, or the handler says what it is.
     pub act: &'static str,
+    /// Whether it takes parameters of the query string. Otherwise, a request that has some is refused.
+    pub parameters: bool,
 }
 
 /// What a request needs, and what the audit calls it. One for a method that the path does not take is only let through for an
@@ -202,9 +233,13 @@ pub fn of(listed: &[Listed], method: &Method, path: &str) -> (Needs, &'static st
     if path.is_empty() {
         return (Needs::Token, "");
     }
+    find(listed, method, path).map_or((Needs::Scope(&[Kind::Administer]), "unlisted"), |known| (known.needs, known.act))
+}
+
+/// The route that takes a request.
+pub fn find<'l>(listed: &'l [Listed], method: &Method, path: &str) -> Option<&'l Listed> {
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
-    let known = listed.iter().find(|known| (known.method == method || known.method == "ANY") && known.path == path);
-    known.map_or((Needs::Scope(&[Kind::Administer]), "unlisted"), |known| (known.needs, known.act))
+    listed.iter().find(|known| (known.method == method || known.method == "ANY") && known.path == path)
 }
 
 /// The routes that start sequences by hand: what follows the end of another one takes [`FOLLOW_UP`].

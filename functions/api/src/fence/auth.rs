@@ -12,7 +12,7 @@ use crate::fence::repeated;
 use crate::fence::signed;
 use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need, of_token};
@@ -62,22 +62,6 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// Approvals may be signed instead.
-pub const APPROVAL: &str = "/v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval";
-
-/// Webhooks are signed by their hosts.
-pub const WEBHOOK: &str = "/v1/webhooks/{githost}";
-
-/// Reports of deployers bear the token of their attempt.
-pub const HEARTBEAT: &str = "/v1/deployments/{name}/heartbeat";
-/// As [`HEARTBEAT`].
-pub const STRATEGY: &str = "/v1/deployments/{name}/strategy";
-/// As [`HEARTBEAT`].
-pub const FINISH: &str = "/v1/deployments/{name}/finish";
-
-/// What registries tell may be signed instead.
-pub const ARTIFACT: &str = "/v1/artifacts/{namespace}/{name}";
-
 /// What authorises a request; an extension of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
@@ -104,8 +88,8 @@ pub async fn check<P: Ports + 'static>(
     let about = audit::About::of(&request, act);
     let (mut parts, body) = request.into_parts();
     let credential = credential(&parts.headers);
-    let may_be_signed = parts.method == Method::POST && [APPROVAL, ARTIFACT].contains(&route.as_str());
-    let itself = needs == Needs::Itself || may_be_signed && matches!(credential, Ok(None));
+    let may_be_signed = matches!(needs, Needs::OrSigned(_));
+    let itself = matches!(needs, Needs::Itself(_)) || may_be_signed && matches!(credential, Ok(None));
     let found = if itself { Ok(Caller::nobody()) } else { known(&api, credential).await };
     let caller = match found {
         Ok(caller) => caller.at(address),
@@ -142,12 +126,12 @@ fn hurried(of: &str, most: u32, after: Span) -> Refused {
 /// Whether the caller may do what the route is for, as far as the path shows it.
 async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts) -> Answer<()> {
     let kinds = match needs {
-        Needs::Itself | Needs::Token => return Ok(()),
+        Needs::Itself(_) | Needs::Token => return Ok(()),
         Needs::Handler(kinds) => {
             let any = kinds.iter().any(|kind| caller.has(*kind));
             return if any { Ok(()) } else { Err(caller.lacks_anywhere(named(kinds))) };
         }
-        Needs::Scope(kinds) => kinds,
+        Needs::Scope(kinds) | Needs::OrSigned(kinds) => kinds,
     };
     let path = RawPathParams::from_request_parts(parts, &()).await.ok();
     let part = |name: &str| path.iter().flatten().find(|(part, _)| *part == name).map(|(_, value)| value.to_owned());

@@ -3,11 +3,15 @@
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::strict;
 use axum::body::{Body, to_bytes};
-use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{Extension, FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use keelway_domain::time::Timestamp;
 use keelway_engine::views::{MAX_PAGE, Position, Window};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -136,6 +140,48 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
             Refused::new(StatusCode::BAD_REQUEST, "invalid query", format!("the query string is not what is expected here: {text}"))
         })?;
         Ok(Self(params))
+    }
+}
+
+/// What others put behind the address that they call: it is not looked at.
+#[derive(Debug, Default, Deserialize)]
+pub struct Anything {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+/// An argument of a handler. Unless one of them is [`Params`], a request with parameters is refused.
+#[diagnostic::on_unimplemented(
+    message = "nothing says whether `{Self}` takes the parameters of the query string",
+    label = "implement `Argument` for it"
+)]
+pub trait Argument: Send + 'static {
+    /// Whether it takes them.
+    const PARAMETERS: bool = false;
+}
+
+impl<T: Send + 'static> Argument for Params<T> {
+    const PARAMETERS: bool = true;
+}
+
+impl<T: Send + 'static> Argument for Path<T> {}
+impl<T: Send + 'static> Argument for Json<T> {}
+impl<T: Send + 'static> Argument for Maybe<T> {}
+impl<T: Send + 'static> Argument for Extension<T> {}
+impl<T: Argument> Argument for Answer<T> {}
+impl Argument for Text {}
+impl Argument for HeaderMap {}
+impl Argument for Request {}
+
+/// Refuses a request with parameters: its handler takes none. A path that cannot be read is refused before, by the handler.
+pub async fn without_parameters(request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let path = RawPathParams::from_request_parts(&mut parts, &()).await;
+    let readable = !matches!(path, Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)));
+    match Params::<Nothing>::from_request_parts(&mut parts, &()).await {
+        Err(refused) if readable => refused.into_response(),
+        _ => next.run(Request::from_parts(parts, body)).await,
     }
 }
 

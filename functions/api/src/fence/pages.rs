@@ -67,11 +67,6 @@ impl Unexplained {
     }
 }
 
-/// No parameters are taken.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
-
 /// The size of a page, for the engine.
 pub fn limit(size: Option<&String>) -> Answer<u32> {
     page_size(size).map(u32::from)

@@ -4,12 +4,16 @@
 
 use crate::Api;
 use crate::fence::allowed::{Listed, Needs, Says};
-use crate::fence::repeated;
+use crate::fence::{auth, input, repeated};
 use axum::Router;
 use axum::handler::Handler;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, any};
 use keelway_engine::ports::Ports;
+use keelway_engine::secrets::Secrets;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tower::Service;
 use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
@@ -21,6 +25,7 @@ pub struct Route<P> {
     method: &'static str,
     needs: Needs,
     act: &'static str,
+    parameters: bool,
     handler: MethodRouter<Api<P>>,
     once: bool,
     /// Nothing is described before somebody asks for the document: a function that starts cold does not pay for it.
@@ -34,7 +39,17 @@ impl<P: Ports + 'static> Route<P> {
             [one] => (name(one), MethodRouter::new().on(one.to_method_filter(), handler)),
             _ => ("ANY", any(handler)),
         };
-        Self { paths: vec![D::path()], method, needs: T::NEEDS, act: T::ACT, handler, once: false, described }
+        let handler = if T::PARAMETERS { handler } else { handler.layer(from_fn(input::without_parameters)) };
+        Self {
+            paths: vec![D::path()],
+            method,
+            needs: T::NEEDS,
+            act: T::ACT,
+            parameters: T::PARAMETERS,
+            handler,
+            once: false,
+            described,
+        }
     }
 
     /// With the header `Idempotency-Key`, a request takes effect once.
@@ -55,11 +70,12 @@ impl<P: Ports + 'static> Route<P> {
 
     /// With each of its paths.
     pub fn listed(&self) -> impl Iterator<Item = Listed> {
-        self.paths.iter().map(|path| Listed { method: self.method, path: path.clone(), needs: self.needs, act: self.act })
+        let Self { method, needs, act, parameters, .. } = *self;
+        self.paths.iter().map(move |path| Listed { method, path: path.clone(), needs, act, parameters })
     }
 
     /// Adds it to the router.
-    pub fn serve(self, router: Router<Api<P>>, api: &Api<P>) -> Router<Api<P>> {
+    fn serve(self, router: Router<Api<P>>, api: &Api<P>) -> Router<Api<P>> {
         let handler = match self.once {
             true => self.handler.layer(from_fn_with_state(api.clone(), repeated::check::<P>)),
             false => self.handler,
@@ -75,6 +91,37 @@ impl<P: Ports + 'static> Route<P> {
         }
         document.routes((schemas, described, handler))
     }
+}
+
+/// What answers requests. It is no router: no further route can be added, so each that is served says what it needs.
+#[derive(Debug, Clone)]
+pub struct Served(Router);
+
+impl<R> Service<R> for Served
+where
+    Router: Service<R>,
+{
+    type Response = <Router as Service<R>>::Response;
+    type Error = <Router as Service<R>>::Error;
+    type Future = <Router as Service<R>>::Future;
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.0.poll_ready(context)
+    }
+    fn call(&mut self, request: R) -> Self::Future {
+        self.0.call(request)
+    }
+}
+
+/// These routes, behind the fence and the check of who may use them.
+pub fn served<P: Ports + Secrets + 'static>(routes: Vec<Route<P>>, api: Api<P>) -> Served {
+    let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();
+    let router = routes.into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
+    let router = router
+        .fallback(super::unknown_path)
+        .method_not_allowed_fallback(super::wrong_method)
+        .layer(from_fn_with_state((api.clone(), listed), auth::check::<P>))
+        .layer(from_fn(super::fence));
+    Served(router.with_state(api))
 }
 
 fn name(method: &HttpMethod) -> &'static str {

@@ -9,7 +9,7 @@ use crate::fence::repeated::RequestId;
 use crate::keptn::approvals;
 use crate::keptn::binding::Sent;
 use crate::keptn::overrides::{self, AtTrigger};
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
@@ -60,7 +60,7 @@ const TOLD: usize = 1000;
 )]
 pub async fn accept<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Trigger, scope::Execute, scope::Approve)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Extension(RequestId(request)): Extension<RequestId>,
     Params(said): Params<AtTrigger>,
 

@@ -5,11 +5,10 @@ use crate::apply;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::bodies::Empty;
 use crate::fence::caller::Caller;
-use crate::fence::input::{Json, Path};
+use crate::fence::input::{Anything, Json, Params, Path};
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::resources::{decoded, text_of};
 use crate::kinds;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::{ProjectName, TokenName};
@@ -28,7 +27,7 @@ use keelway_wire::http::keptn::{Message, NewProject, NewService};
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
@@ -59,7 +58,7 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn update<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
@@ -96,7 +95,7 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
 )]
 pub async fn delete<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(name): Path<String>,
 ) -> Answer<axum::Json<Message>> {
@@ -141,7 +140,7 @@ pub async fn delete<P: Ports + 'static>(
 )]
 pub async fn create_service<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
 ) -> Answer<axum::Json<Empty>> {
@@ -159,7 +158,7 @@ pub async fn create_service<P: Ports + 'static>(
 )]
 pub async fn delete_service<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
     let project = api.engine().projects().find(&name).await?.settings.name;
@@ -185,7 +184,7 @@ fn remains<P: Ports>(api: &Api<P>) -> String {
     tag = "projects",
     responses((status = 404))
 )]
-pub async fn secrets(_: Allowed<scope::AnyToken>) -> Refused {
+pub async fn secrets(_: Allowed<scope::AnyToken>, _: Params<Anything>) -> Refused {
     let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
                   keep them in AWS Secrets Manager";
     Refused::new(StatusCode::NOT_FOUND, "no secrets", detail)

@@ -6,7 +6,6 @@ use crate::fence::caller::Caller;
 use crate::fence::hand_in;
 use crate::fence::input::{Json, Path, note};
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need};
@@ -42,7 +41,7 @@ pub struct Decision {
 )]
 pub async fn decide<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Approve>, act::Decide>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, of, trigger)): Path<(String, String, String)>,
 
     Json(decision): Json<Decision>,

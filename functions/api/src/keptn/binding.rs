@@ -20,6 +20,8 @@ pub enum Sent {
     Batch(Vec<Value>),
 }
 
+impl input::Argument for Sent {}
+
 impl<S: Send + Sync> FromRequest<S> for Sent {
     type Rejection = Refused;
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {

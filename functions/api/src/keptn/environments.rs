@@ -5,7 +5,6 @@ use crate::fence::allowed::{Allowed, scope};
 use crate::fence::input::{Params, Path, given, page_size};
 use crate::fence::pages::place;
 use crate::fence::problem::Answer;
-use axum::extract::State;
 use keelway_domain::names::ServiceName;
 use keelway_engine::ports::Ports;
 use keelway_engine::views::EnvironmentFilter;
@@ -33,7 +32,7 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Page<EnvironmentState, Value>>> {
@@ -63,7 +62,7 @@ pub struct Of {
 )]
 pub async fn queue<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(project): Path<String>,
     Params(of): Params<Of>,
 ) -> Answer<axum::Json<Value>> {

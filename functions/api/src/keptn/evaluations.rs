@@ -7,7 +7,7 @@ use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use crate::keptn::accept;
 use crate::keptn::overrides::AtTrigger;
-use axum::extract::{Extension, State};
+use axum::extract::Extension;
 use axum::response::Response;
 use keelway_domain::event::Object;
 use keelway_engine::keptn::evaluation;
@@ -43,7 +43,7 @@ pub struct Request {
 )]
 pub async fn evaluate<P: Ports + 'static>(
     caller: Allowed<scope::Trigger>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, stage, service)): Path<(String, String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
 

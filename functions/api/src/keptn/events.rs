@@ -8,7 +8,6 @@ use crate::fence::input::{Params, Path, given, page_size, position, window};
 use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::keptn::monitoring;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::{EventType, Kind, PREFIX};
@@ -55,7 +54,7 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<EventPage>> {
@@ -142,7 +141,7 @@ pub struct WantedWork {
 )]
 pub async fn triggered<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(ty): Path<String>,
     Params(wanted): Params<WantedWork>,

@@ -6,7 +6,6 @@ use crate::fence::bodies::{Empty, LogsDeleted};
 use crate::fence::caller::Caller;
 use crate::fence::input::{Json, Params, Path, given, page_size, position, window};
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::EventType;
@@ -112,7 +111,7 @@ async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
 )]
 pub async fn register<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<IntegrationState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
@@ -143,7 +142,7 @@ pub async fn register<P: Ports + 'static>(
 )]
 pub async fn ping<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<IntegrationState>> {
@@ -180,7 +179,7 @@ pub struct Wanted {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Vec<IntegrationState>>> {
@@ -210,7 +209,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn unregister<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Empty>> {
@@ -229,7 +228,7 @@ pub async fn unregister<P: Ports + 'static>(
 )]
 pub async fn subscriptions<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
@@ -247,7 +246,7 @@ pub async fn subscriptions<P: Ports + 'static>(
 )]
 pub async fn subscription<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
@@ -269,7 +268,7 @@ pub async fn subscription<P: Ports + 'static>(
 )]
 pub async fn subscribe<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path(id): Path<String>,
     Json(sent): Json<SubscriptionState>,
@@ -292,7 +291,7 @@ pub async fn subscribe<P: Ports + 'static>(
 )]
 pub async fn replace<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path((id, subscription)): Path<(String, String)>,
     Json(sent): Json<SubscriptionState>,
@@ -314,7 +313,7 @@ pub async fn replace<P: Ports + 'static>(
 )]
 pub async fn unsubscribe<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<Empty>> {
@@ -334,7 +333,7 @@ pub async fn unsubscribe<P: Ports + 'static>(
 )]
 pub async fn log<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Json(sent): Json<Logs>,
 ) -> Answer<axum::Json<Empty>> {
@@ -375,7 +374,7 @@ pub struct WantedLogs {
 )]
 pub async fn logged<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogPage>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
@@ -395,7 +394,7 @@ pub async fn logged<P: Ports + 'static>(
 )]
 pub async fn delete_logged<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogsDeleted>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;

@@ -6,7 +6,6 @@ use crate::fence::bodies::OverrideAnswer;
 use crate::fence::caller::Caller;
 use crate::fence::input::{Json, Path, given, note};
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::event::{self, CloudEvent, EventType};
 use keelway_domain::names::Context;
@@ -79,7 +78,7 @@ pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEv
 )]
 pub async fn override_windows<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Approve>, act::Override>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, of)): Path<(String, String)>,
 
     Json(body): Json<Command>,

@@ -6,7 +6,6 @@ use crate::fence::input::{Params, Path};
 use crate::fence::pages::{limit, place};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -51,7 +50,7 @@ impl Paging {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectPage>> {
@@ -85,7 +84,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectState>> {
@@ -105,7 +104,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn shipyard<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Response> {
@@ -134,7 +133,7 @@ pub async fn shipyard<P: Ports + 'static>(
 )]
 pub async fn stages<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<StagePage>> {
@@ -155,7 +154,7 @@ pub async fn stages<P: Ports + 'static>(
 )]
 pub async fn stage<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectStage>> {
@@ -175,7 +174,7 @@ pub async fn stage<P: Ports + 'static>(
 )]
 pub async fn services<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
@@ -193,7 +192,7 @@ pub async fn services<P: Ports + 'static>(
 )]
 pub async fn stage_services<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
@@ -212,7 +211,7 @@ pub async fn stage_services<P: Ports + 'static>(
 )]
 pub async fn service<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, stage, service)): Path<(String, String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectService>> {

@@ -4,12 +4,12 @@ use crate::Api;
 use crate::apply;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::caller::Caller;
-use crate::fence::input::{Json, Params, Path, given, page_size};
+use crate::fence::input::{Argument, Json, Params, Path, given, page_size};
 use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
 use crate::fence::route::route;
-use axum::extract::{FromRequestParts, MatchedPath, OriginalUri, State};
+use axum::extract::{FromRequestParts, MatchedPath, OriginalUri};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use base64::Engine;
@@ -28,6 +28,8 @@ type Names = HashMap<String, String>;
 
 /// The URI at the end of the path, with `/` as such or encoded. Keptn's clients write a space as `+`.
 pub struct Uri(String);
+
+impl Argument for Uri {}
 
 impl<S: Send + Sync> FromRequestParts<S> for Uri {
     type Rejection = Refused;
@@ -91,7 +93,7 @@ async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<ResourcePage>> {
@@ -122,7 +124,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<(scope::Read, scope::Execute)>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
     Params(wanted): Params<Wanted>,
@@ -153,7 +155,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn create<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -172,7 +174,7 @@ pub async fn create<P: Ports + 'static>(
 )]
 pub async fn replace<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -191,7 +193,7 @@ pub async fn replace<P: Ports + 'static>(
 )]
 pub async fn replace_one<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 
@@ -211,7 +213,7 @@ pub async fn replace_one<P: Ports + 'static>(
 )]
 pub async fn delete<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Delete>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 ) -> Answer<axum::Json<Committed>> {

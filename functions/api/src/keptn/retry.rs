@@ -6,7 +6,6 @@ use crate::fence::bodies::RetryAnswer;
 use crate::fence::hand_in;
 use crate::fence::input::{Maybe, Path, given};
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need};
@@ -35,7 +34,7 @@ pub struct Command {
 )]
 pub async fn retry<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,

@@ -5,10 +5,9 @@ use crate::apply::shipyard::{self, DIGITS, ShipyardOf, changes, if_match, is_rev
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Json, Params, Path, given, page_size};
 use crate::fence::manifests::by;
-use crate::fence::pages::{Nothing, place};
+use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::kinds::{How, border};
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::names::ProjectName;
@@ -47,7 +46,7 @@ pub struct Compared {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<axum::Json<RevisionPage>> {
@@ -74,9 +73,8 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((name, revision)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Response> {
     let project = api.engine().projects().find(&name).await?.settings.name;
     let text = source(&api, &project, &revision).await?;
@@ -94,7 +92,7 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn compare<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
     Params(compared): Params<Compared>,
 ) -> Answer<axum::Json<ShipyardDiff>> {
@@ -122,9 +120,8 @@ pub async fn compare<P: Ports + 'static>(
 )]
 pub async fn roll_back<P: Ports + 'static>(
     caller: Allowed<scope::Administer, act::Apply>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(name): Path<String>,
-    Params(Nothing {}): Params<Nothing>,
 
     headers: HeaderMap,
     Json(request): Json<ShipyardRollback>,

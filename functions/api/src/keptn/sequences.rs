@@ -5,7 +5,6 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::bodies::ControlAnswer;
 use crate::fence::input::{Json, Params, Path, given, page_size, position, window};
 use crate::fence::problem::{Answer, Refused};
-use axum::extract::State;
 use keelway_domain::access::Need;
 use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
@@ -68,7 +67,7 @@ pub struct Command {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Page<SequenceState, Value>>> {
@@ -103,7 +102,7 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn executions<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<WantedExecutions>,
 ) -> Answer<axum::Json<Page<ExecutionState, Value>>> {
@@ -168,7 +167,7 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
 )]
 pub async fn control<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((project, of)): Path<(String, String)>,
 
     Json(body): Json<Command>,

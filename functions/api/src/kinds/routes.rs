@@ -5,7 +5,7 @@ use super::{Kept, Kind, unknown};
 use crate::Api;
 use crate::fence::allowed::scope;
 use crate::fence::caller::Caller;
-use crate::fence::input::{Path, given, no_page_key};
+use crate::fence::input::{Argument, Path, given, no_page_key};
 use crate::fence::manifests::text;
 use crate::fence::names::{DEFAULT_NAMESPACE, is_name};
 use crate::fence::pages::{Asked, after, limit};
@@ -131,6 +131,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
+impl Argument for Named {}
+
 /// Whether something can be in this namespace; what is in none belongs to the installation.
 pub fn is_place(namespace: &str) -> bool {
     namespace.is_empty() || ProjectName::new(namespace).is_ok()
@@ -221,7 +223,7 @@ macro_rules! kind_routes {
         #[utoipa::path(get, path = $list, tag = $tag, params($query), responses((status = 200, body = $page)))]
         pub async fn list<P: keelway_engine::ports::Ports + 'static>(
             caller: $crate::fence::allowed::Allowed<$crate::kinds::routes::$scope>,
-            axum::extract::State(api): axum::extract::State<$crate::Api<P>>,
+            api: $crate::Api<P>,
             $crate::fence::input::Params(query): $crate::fence::input::Params<$query>,
         ) -> $crate::fence::problem::Answer<axum::Json<$page>> {
             $crate::kinds::routes::list::<$kind, P>(&api, &caller, query.asked()).await
@@ -242,9 +244,8 @@ macro_rules! kind_routes {
         #[utoipa::path(get, path = $one, tag = $tag, responses((status = 200, body = $state $(, $($more)*)?)))]
         pub async fn one<P: keelway_engine::ports::Ports + 'static>(
             _: $crate::fence::allowed::Allowed<$crate::fence::allowed::scope::Read>,
-            axum::extract::State(api): axum::extract::State<$crate::Api<P>>,
+            api: $crate::Api<P>,
             named: $crate::kinds::routes::Named,
-            _: $crate::fence::input::Params<$crate::fence::pages::Nothing>,
         ) -> $crate::fence::problem::Answer<axum::response::Response> {
             $crate::kinds::routes::one::<$kind, P>(&api, &named).await
         }
@@ -258,9 +259,8 @@ macro_rules! kind_routes {
         )]
         pub async fn manifest<P: keelway_engine::ports::Ports + 'static>(
             _: $crate::fence::allowed::Allowed<$crate::fence::allowed::scope::Read>,
-            axum::extract::State(api): axum::extract::State<$crate::Api<P>>,
+            api: $crate::Api<P>,
             named: $crate::kinds::routes::Named,
-            _: $crate::fence::input::Params<$crate::fence::pages::Nothing>,
         ) -> $crate::fence::problem::Answer<axum::response::Response> {
             $crate::kinds::routes::manifest::<$kind, P>(&api, &named).await
         }
@@ -272,9 +272,8 @@ macro_rules! kind_routes {
                 $crate::fence::allowed::scope::Administer,
                 $crate::fence::allowed::act::Delete,
             >,
-            axum::extract::State(api): axum::extract::State<$crate::Api<P>>,
+            api: $crate::Api<P>,
             named: $crate::kinds::routes::Named,
-            _: $crate::fence::input::Params<$crate::fence::pages::Nothing>,
         ) -> $crate::fence::problem::Answer<axum::http::StatusCode> {
             $crate::kinds::routes::delete::<$kind, P>(&api, &caller, &named).await
         }

@@ -10,7 +10,6 @@ use crate::fence::input::{Params, Path};
 use crate::fence::pages::{KNOWN, Paging, after, limit};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::State;
 use keelway_domain::address::Address;
 use keelway_domain::border::Counted;
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -164,7 +163,7 @@ impl Shown for ScheduleManifest {
 )]
 pub async fn list<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path(project): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<SchedulePage>> {

@@ -5,15 +5,14 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::auth::Authority;
 use crate::fence::hand_in;
-use crate::fence::input::{self, Params, Path, given, note};
+use crate::fence::input::{self, Anything, Params, Path, given, note};
 use crate::fence::names::of as address;
-use crate::fence::pages::Nothing;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
 use crate::fence::signed;
 use crate::pipelines::find;
 use crate::pipelines::shape;
-use axum::extract::{Extension, Request, State};
+use axum::extract::{Extension, Request};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::note::Note;
@@ -52,9 +51,10 @@ struct Asked {
     responses((status = 201, body = CommandAnswer, headers(("Location" = String))), (status = 202, body = CommandAnswer), (status = 204), (status = 409), (status = 422))
 )]
 pub async fn approval<P: Ports + Secrets + 'static>(
-    caller: Allowed<scope::Approve, act::Decide>,
-    State(api): State<Api<P>>,
+    caller: Allowed<scope::OrSigned<scope::Approve>, act::Decide>,
+    api: Api<P>,
     path: Result<Path<(String, String, String, String)>, Refused>,
+    _: Params<Anything>,
     Extension(RequestId(id)): Extension<RequestId>,
 
     request: Request,
@@ -135,9 +135,8 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
 )]
 pub async fn command<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
     Extension(RequestId(id)): Extension<RequestId>,
 
     input::Json(asked): input::Json<CommandRequest>,

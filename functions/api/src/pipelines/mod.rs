@@ -9,12 +9,11 @@ mod webhooks;
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path};
-use crate::fence::pages::{Nothing, Paging, Wanted, after, limit};
+use crate::fence::pages::{Paging, Wanted, after, limit};
 use crate::fence::problem::Answer;
 use crate::fence::route::{Route, route};
 use crate::kinds::routes::{Listed, Listing, Named, Shown, kind_routes};
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
@@ -92,7 +91,7 @@ kind_routes! {
 )]
 pub async fn history<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<PipelineHistoryPage>> {
@@ -115,9 +114,8 @@ pub async fn history<P: Ports + 'static>(
 )]
 pub async fn explain<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<Explanation>> {
     let (of, view) = find(&api, &namespace, &name).await?;
     Ok(Json(explain::explain(&of, &view)))
@@ -132,9 +130,8 @@ pub async fn explain<P: Ports + 'static>(
 )]
 pub async fn pull_requests<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, name)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<OpenPullRequests>> {
     let (_, view) = find(&api, &namespace, &name).await?;
     Ok(Json(OpenPullRequests { pull_requests: shape::pull_requests(&view), now: view.now.rfc3339() }))
@@ -151,9 +148,8 @@ pub async fn pull_requests<P: Ports + 'static>(
 )]
 pub async fn observe<P: Ports + 'static>(
     _: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     named: Named,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<StatusCode> {
     if let Some(of) = named.at()
         && api.promotions().observe_cluster(&of).await?

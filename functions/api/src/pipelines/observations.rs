@@ -5,7 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, given, json, json_body};
 use crate::fence::problem::{Answer, Refused};
 use axum::Json;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use keelway_domain::promotions::observe::Observed;
 use keelway_engine::ports::Ports;
@@ -37,7 +37,7 @@ pub struct Wanted {
 )]
 pub async fn report<P: Ports + 'static>(
     caller: Allowed<scope::Trigger, act::Observe>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Params(wanted): Params<Wanted>,
 
     request: Request,

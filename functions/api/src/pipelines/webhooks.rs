@@ -2,11 +2,11 @@
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::input::{Path, json_body};
+use crate::fence::input::{Anything, Params, Path, json_body};
 use crate::fence::names::is_name;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::signed;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use keelway_domain::address::Address;
 use keelway_engine::ports::Ports;
@@ -32,9 +32,10 @@ fn refusal() -> Refused {
     responses((status = 202), (status = 204))
 )]
 pub async fn wake<P: Ports + Secrets + 'static>(
-    _: Allowed<scope::Itself>,
-    State(api): State<Api<P>>,
+    _: Allowed<scope::OfGitHost>,
+    api: Api<P>,
     Path(name): Path<String>,
+    _: Params<Anything>,
     request: Request,
 ) -> Answer<StatusCode> {
     // What nobody signed is refused before anything is read.

@@ -3,10 +3,9 @@
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Params, Path, given};
-use crate::fence::pages::{Nothing, after, limit};
+use crate::fence::pages::{after, limit};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::repeated::RequestId;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use keelway_domain::access::Need;
@@ -69,7 +68,7 @@ fn unknown(id: &str) -> Refused {
 )]
 pub async fn list<P: Ports + 'static>(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<DeliveryPage>> {
@@ -92,9 +91,8 @@ pub async fn list<P: Ports + 'static>(
 )]
 pub async fn one<P: Ports + 'static>(
     _: Allowed<scope::Read>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, id)): Path<(String, String)>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<DeliveryState>> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
     let x = api.webhooks().delivery(&namespace, of).await?.ok_or_else(|| unknown(&id))?;
@@ -111,10 +109,9 @@ pub async fn one<P: Ports + 'static>(
 )]
 pub async fn redeliver<P: Ports + 'static>(
     _: Allowed<scope::Trigger, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     Path((namespace, id)): Path<(String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<(StatusCode, Json<Redelivered>)> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
     let conflict = |detail: String| Refused::new(StatusCode::CONFLICT, "conflict", detail);

@@ -4,14 +4,11 @@ mod deliveries;
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
-use crate::fence::input::Params;
-use crate::fence::pages::Nothing;
 use crate::fence::problem::Answer;
 use crate::fence::route::{Route, route};
 use crate::kinds::routes::Named;
 use crate::kinds::webhook_subscription::shown;
 use axum::Json;
-use axum::extract::State;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::webhooks::WebhookState;
 use keelway_wire::manifest::WebhookManifest;
@@ -30,9 +27,8 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
 )]
 pub async fn resume<P: Ports + 'static>(
     _: Allowed<scope::Administer, act::Control>,
-    State(api): State<Api<P>>,
+    api: Api<P>,
     named: Named,
-    Params(Nothing {}): Params<Nothing>,
 ) -> Answer<Json<WebhookState>> {
     if let Some(of) = named.at()
         && api.webhooks().resume(&of).await?.is_some()

@@ -1,10 +1,9 @@
 //! The API on the in-memory world: requests in, answers out, and the engine's queue worked on demand.
 
 use crate::forge::Forge;
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use keelway_api::{Api, Listed, Paces, Settings, Tokens, router};
+use keelway_api::{Api, Listed, Paces, Served, Settings, Tokens, router};
 use keelway_domain::access::Identities;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
@@ -78,7 +77,7 @@ pub fn routes() -> Vec<Listed> {
 
 pub struct Stand {
     pub world: World,
-    app: Router,
+    app: Served,
     pub engine: Sequences<AtOnce>,
     promotions: Promotions<AtOnce>,
     deployments: Deployments<AtOnce>,
@@ -160,12 +159,12 @@ impl Stand {
     }
 
     /// Another instance of the function on the same table, with a memory of its own.
-    pub fn another(&self) -> Router {
+    pub fn another(&self) -> Served {
         router(Api::new(AtOnce::with(self.world.worker(2), Known::default()), Limits::default(), settings()))
     }
 
     /// Sends a request to an instance.
-    pub async fn ask(app: Router, request: Request<Body>) -> Answer {
+    pub async fn ask(app: Served, request: Request<Body>) -> Answer {
         Self::answer(app, request).await
     }
 
@@ -201,7 +200,7 @@ impl Stand {
     }
 
     /// The routes.
-    pub fn app(&self) -> Router {
+    pub fn app(&self) -> Served {
         self.app.clone()
     }
 
@@ -230,7 +229,7 @@ impl Stand {
         tokio::join!(request, work).0
     }
 
-    async fn answer(app: Router, request: Request<Body>) -> Answer {
+    async fn answer(app: Served, request: Request<Body>) -> Answer {
         let response = app.oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, usize::MAX).await.unwrap();
@@ -239,7 +238,7 @@ impl Stand {
         Answer { status: parts.status.as_u16(), content_type, headers: parts.headers, text }
     }
 
-    pub async fn get_from(app: Router, path: &str) -> Answer {
+    pub async fn get_from(app: Served, path: &str) -> Answer {
         Self::answer(app, Request::get(path).header("x-token", TOKEN).body(Body::empty()).unwrap()).await
     }
 

@@ -1,6 +1,6 @@
 //! The sweep, when something that it reads cannot be read.
 
-use crate::deployments::{SOURCE, digest, manifest, settle};
+use crate::deployments::versions::{SOURCE, digest, manifest, settle};
 use crate::stand::Stand;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::time::Span;

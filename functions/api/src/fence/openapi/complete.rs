@@ -2,7 +2,7 @@
 //! other ways to be let in, refusals that every operation of a form has.
 
 use super::words;
-use crate::fence::allowed::{self, Listed, Needs};
+use crate::fence::allowed::{self, Listed, Needs, Proof};
 use axum::http::Method;
 use keelway_domain::access::Kind;
 use serde_json::{Map, Value, json};
@@ -65,9 +65,12 @@ fn complete_operation(listed: &[Listed], method: &str, route: &str, operation: &
     let media: Vec<String> =
         operation["requestBody"]["content"].as_object().into_iter().flatten().map(|(kind, _)| kind.clone()).collect();
     let mut refusals: Vec<&str> = vec!["401", "429", "500", "503"];
-    refusals.extend((!parameters.is_empty() || !media.is_empty()).then_some("400"));
-    refusals.extend((needs != Needs::Itself && path.contains('{') && !NEVER_UNKNOWN.contains(&path.as_str())).then_some("404"));
-    refusals.extend(matches!(needs, Needs::Scope(_) | Needs::Handler(_)).then_some("403"));
+    let refuses_parameters = allowed::find(listed, &method, route).is_some_and(|known| !known.parameters);
+    refusals.extend((refuses_parameters || !parameters.is_empty() || !media.is_empty()).then_some("400"));
+    refusals.extend(
+        (!matches!(needs, Needs::Itself(_)) && path.contains('{') && !NEVER_UNKNOWN.contains(&path.as_str())).then_some("404"),
+    );
+    refusals.extend((!matches!(needs, Needs::Itself(_) | Needs::Token)).then_some("403"));
     refusals.extend((!media.is_empty()).then_some("413"));
     refusals.extend((!media.is_empty() && !media.iter().any(|kind| kind == ANY_TEXT)).then_some("415"));
     if !parameters.is_empty() {
@@ -121,19 +124,17 @@ fn complete_parameter(parameter: &mut Value) {
 /// How a request to a route is let in, and the scopes of which it needs one.
 fn let_in(route: &str, needs: Needs) -> (Value, Vec<&'static str>) {
     let kinds = match needs {
-        Needs::Scope(kinds) | Needs::Handler(kinds) => kinds,
-        Needs::Itself | Needs::Token => &[],
+        Needs::Scope(kinds) | Needs::OrSigned(kinds) | Needs::Handler(kinds) => kinds,
+        Needs::Itself(_) | Needs::Token => &[],
     };
     let starts = |kind: &Kind| *kind == Kind::Trigger && allowed::BY_HAND.contains(&route);
     let named = |kind: &Kind| [Some(allowed::name(kind)), starts(kind).then_some(allowed::FOLLOW_UP)];
     let scopes = kinds.iter().flat_map(named).flatten().collect();
-    let token = json!([{"token": []}, {"bearer": []}]);
-    let or_signed = json!([{"token": []}, {"bearer": []}, {"signature": []}]);
-    let schemes = match route {
-        crate::fence::auth::WEBHOOK => json!([{"webhook": []}]),
-        crate::fence::auth::HEARTBEAT | crate::fence::auth::STRATEGY | crate::fence::auth::FINISH => json!([{"attempt": []}]),
-        crate::fence::auth::APPROVAL | crate::fence::auth::ARTIFACT => or_signed,
-        _ => token,
+    let schemes = match needs {
+        Needs::Itself(Proof::GitHost) => json!([{"webhook": []}]),
+        Needs::Itself(Proof::Attempt) => json!([{"attempt": []}]),
+        Needs::OrSigned(_) => json!([{"token": []}, {"bearer": []}, {"signature": []}]),
+        Needs::Token | Needs::Scope(_) | Needs::Handler(_) => json!([{"token": []}, {"bearer": []}]),
     };
     (schemes, scopes)
 }

@@ -1,9 +1,9 @@
 //! Two projects in one installation, each with something of everything, and every name and text of each begins with the project's
 //! own.
 
-use crate::deployments::{digest, say, settle};
+use crate::deployments::versions::{digest, say, settle};
 use crate::stand::Stand;
-use crate::subscriptions::deliver_in;
+use crate::webhooks::subscriptions::deliver_in;
 use keelway_domain::time::Span;
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;

@@ -37,8 +37,8 @@ fn bearer(kind: Kind) -> &'static str {
 /// Whose requests are tried: a token of each kind of scope that a route asks for, and one with all of them.
 fn bearers() -> BTreeSet<&'static str> {
     let kinds = routes().into_iter().flat_map(|route| match route.needs {
-        Needs::Scope(kinds) | Needs::Handler(kinds) => kinds.to_vec(),
-        Needs::Itself | Needs::Token => vec![],
+        Needs::Scope(kinds) | Needs::OrSigned(kinds) | Needs::Handler(kinds) => kinds.to_vec(),
+        Needs::Itself(_) | Needs::Token => vec![],
     });
     kinds.map(bearer).chain(["alfa-all"]).collect()
 }

@@ -1,9 +1,9 @@
 //! An installation in which there is something of everything, so that requests meet what exists.
 
-use crate::deployments::{SOURCE, manifest as config, push, say, settle, wrapped};
-use crate::pipelines::{BY_REQUEST, begin as begin_promotions, manual};
+use crate::deployments::versions::{SOURCE, manifest as config, push, say, settle, wrapped};
+use crate::pipelines::applied::{BY_REQUEST, begin as begin_promotions, manual};
 use crate::stand::Stand;
-use crate::subscriptions::{SLACK, deliver_to};
+use crate::webhooks::subscriptions::{SLACK, deliver_to};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::{dead_letter, invalid};
 use keelway_engine::secrets::Known;
@@ -80,7 +80,7 @@ pub fn manifests() -> String {
     let shared = ["cart", "idle", "fresh"].map(|name| config(name, "x", true)).join("---\n");
     format!(
         "{REGISTERED}---\n{SCHEDULE}---\n{SLACK}---\n{SOURCE}---\n{lost}---\n{halted}---\n{shared}---\n{}",
-        crate::pipelines::manifest("carts", &manual(""))
+        crate::pipelines::applied::manifest("carts", &manual(""))
     )
 }
 
@@ -113,7 +113,7 @@ pub async fn furnish() -> Furnished {
     };
     let approvals = contexts[2..].iter().map(of).collect();
     // One that is open, and one that is promoted without an approval.
-    stand.manifests(&crate::pipelines::manifest("orders", BY_REQUEST)).await;
+    stand.manifests(&crate::pipelines::applied::manifest("orders", BY_REQUEST)).await;
     let open = stand.open("deployment").await;
     begin_promotions(&mut stand, &manual("")).await;
     let attempts = deployments(&mut stand).await;

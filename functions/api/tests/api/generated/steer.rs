@@ -1,7 +1,7 @@
 //! Bodies beside the document's examples, so that requests meet what exists and every documented status is seen.
 
 use super::furnished::{FULL, Furnished, WAITING, manifests, shipyard};
-use crate::deployments::{digest, manifest as config};
+use crate::deployments::versions::{digest, manifest as config};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use keelway_world::rng::Rng;

@@ -1,0 +1,5 @@
+//! Tokens, the audit, dead letters.
+
+mod audit;
+mod operations;
+pub mod tokens;

@@ -1,0 +1,13 @@
+//! What holds for every request.
+
+mod collisions;
+mod cursors;
+mod documented;
+pub mod identity;
+mod limited;
+mod openapi;
+mod paces;
+mod people;
+mod raw;
+mod repeated;
+mod texts;

@@ -1,0 +1,3 @@
+//! Webhook subscriptions and deliveries.
+
+pub mod subscriptions;
