@@ -49,7 +49,7 @@ pub(super) struct Search {
     /// When the last window that is open once has ended.
     once: Timestamp,
     /// So many times may be computed.
-    most: usize,
+    pub most: usize,
 }
 
 impl Look {
