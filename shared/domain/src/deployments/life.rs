@@ -4,7 +4,7 @@ use super::advance::Step;
 use super::announce;
 use super::deployment::{Cancel, Deployment, Status};
 use super::drift::Watch;
-use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, TAKE_UP};
+use super::facts::{ALARM_SKEW, Applied, Back, Order, Past, STOP, Snapshot, TAKE_UP};
 use super::part::Part;
 use super::state::Version;
 use crate::event::Object;
@@ -239,8 +239,12 @@ impl Step<'_> {
             return;
         }
         if !newer {
-            let Some(target) = self.facts.target else {
-                // An earlier decision has asked for this rollback; the request is used up now.
+            let failed = last.status == Status::Failed;
+            let goal = if failed { &self.next.active } else { &self.next.previous };
+            // The target was read for the state before this decision: what is complete only now goes back to another version.
+            let is_goal = |(past, _): &&(Past, Snapshot)| goal.as_ref().is_some_and(|goal| goal.n == past.deployment.n);
+            let Some(target) = self.facts.target.filter(is_goal) else {
+                // It was asked for if the state said so before; then it is gone.
                 if self.undone_before() {
                     return self.forget_undo();
                 }
@@ -294,6 +298,10 @@ impl Step<'_> {
     fn went_on(&mut self, name: &str, auto: &super::definition::AutoRollback) {
         let now = self.facts.now;
         let message = format!("alarm {name} went off");
+        // A deployer that has told its end is not stopped any more: the alarm is about what it has deployed.
+        if self.next.in_flight().is_some_and(|running| running.report.is_some()) {
+            self.live();
+        }
         self.tell_config("deployment.alarm", Object::from_iter([("alarm".into(), name.into())]));
         if let Some(running) = self.next.in_flight() {
             // A rollback is the remedy against the alarm, so it continues.

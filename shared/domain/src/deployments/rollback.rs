@@ -65,7 +65,7 @@ impl Step<'_> {
             let kept = format!("versions {oldest} to {} are kept below the latest, #{latest}", latest - 1);
             format!("deployment {name}-{release} not found: {kept}")
         };
-        if let Some(release) = back.release.filter(|release| *release == 0 || *release > latest || *release < oldest) {
+        if let Some(release) = back.release.filter(|release| *release < oldest) {
             return Err(Refused::Unknown(unknown(release)));
         }
         if let Some(why) = self.facts.damaged {

@@ -55,6 +55,7 @@ struct Stand {
     sequence: Sequence,
     flags: Flags,
     base: Object,
+    policy: Policy,
     now: Timestamp,
 }
 
@@ -63,7 +64,7 @@ impl Stand {
         let shipyard = shipyard();
         let sequence = shipyard.stages[0].sequences[0].clone();
         let base = json!({"project": "p", "stage": "dev", "service": "svc"}).as_object().unwrap().clone();
-        Self { shipyard, sequence, flags: Flags::default(), base, now: NOW }
+        Self { shipyard, sequence, flags: Flags::default(), base, policy: POLICY, now: NOW }
     }
 
     fn decide(&self, x: &Execution, input: Input<'_>) -> Decision {
@@ -79,7 +80,7 @@ impl Stand {
                 base: &self.base,
                 events: &[],
                 remediation: None,
-                policy: POLICY,
+                policy: self.policy,
             },
         )
     }

@@ -47,8 +47,8 @@ pub(super) struct Search {
     always: bool,
     /// The end of the last single window.
     once: Timestamp,
-    /// The limit on the number of computed times.
-    most: usize,
+    /// So many times may be computed.
+    pub most: usize,
 }
 
 impl Look {

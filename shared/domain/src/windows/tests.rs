@@ -151,6 +151,33 @@ fn what_fifty_windows_never_open_is_given_up_after_two_years_and_a_bounded_numbe
 }
 
 #[test]
+fn each_time_is_computed_once_and_a_search_ends_when_it_has_computed_as_many_as_it_may() {
+    let search = |windows: &[Window], now: &str, most: usize| {
+        let mut search = gate::Search::of(windows);
+        search.most = most;
+        (search.from(at(now)), search.computed())
+    };
+    // When it opened last, and when it opens next: then it is open.
+    let nine = [window(Kind::Allow, "0 9 * * *", 1, "UTC")];
+    assert_eq!(search(&nine, "2026-11-23T12:00:00Z", 3), (Some(at("2026-11-24T09:00:00Z")), 2));
+    assert_eq!(search(&nine, "2026-11-23T12:00:00Z", 2), (None, 2));
+    // The day is still open when the noon has passed.
+    let but_noon = [window(Kind::Allow, "0 0 * * *", 24, "UTC"), window(Kind::Deny, "0 12 * * *", 1, "UTC")];
+    assert_eq!(search(&but_noon, "2026-11-23T12:30:00Z", 9), (Some(at("2026-11-23T13:00:00Z")), 3));
+}
+
+#[test]
+fn an_opening_at_the_very_end_of_two_years_is_found() {
+    let denied_until = |until: &str| {
+        let [allow, deny] = [Kind::Allow, Kind::Deny].map(|kind| once(kind, "2026-01-01T00:00:00Z", until));
+        [window(Kind::Allow, "0 0 29 2 *", 1, "UTC"), allow, deny]
+    };
+    let opens = |until: &str| gate(&denied_until(until), at("2026-01-01T00:00:00Z"));
+    assert_eq!(opens("2026-02-27T00:00:00Z"), Gate::Closed(Some(at("2028-02-29T00:00:00Z"))));
+    assert_eq!(opens("2026-02-26T23:59:59.999Z"), Gate::Closed(None));
+}
+
+#[test]
 fn an_opening_is_found_within_two_years_of_the_first_that_is_denied() {
     let denied_until = |until: &str| {
         let deny = Window { reason: None, ..once(Kind::Deny, "2026-01-01T00:00:00Z", until) };

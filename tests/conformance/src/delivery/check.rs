@@ -11,6 +11,7 @@ use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Made, Phase, Pipeline, Promotion};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::shipyard::{DEPLOYMENT_CONFIG, Shipyard};
+use keelway_domain::windows::Window;
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::promotions::keys as promotions;
@@ -40,6 +41,8 @@ pub struct Watch {
     pub approvals: BTreeMap<u64, String>,
     /// The contexts that somebody has aborted, and those whose promotion was given up, whatever becomes of it then.
     pub aborted: BTreeSet<String>,
+    /// When nothing is promoted.
+    pub windows: Vec<Window>,
     /// The item of each fact, config and pipeline.
     facts: Vec<Key>,
     configs: Vec<Key>,
@@ -65,6 +68,7 @@ impl Watch {
             again: BTreeMap::new(),
             approvals: BTreeMap::new(),
             aborted: BTreeSet::new(),
+            windows: vec![],
             facts: STAGES.iter().map(|stage| promotions::observation(&app(), &target(stage))).collect(),
             configs: STAGES.iter().map(|stage| configs::config(&config(stage))).collect(),
             pipeline: promotions::pipeline(&pipeline()),
@@ -98,9 +102,10 @@ impl Watch {
     }
 
     /// A sequence is aborted by people, or because its promotion was given up: not because its targets run the revision already.
-    fn ends(&self, old: Option<&Item>, new: &Item, table: &Table) -> Result<(), String> {
-        let x = read::<Execution>(new)?;
-        let was_open = old.map(read::<Execution>).transpose()?.is_none_or(|old| old.outcome.is_none());
+    fn ends(&mut self, old: Option<&Item>, new: &Item, table: &Table) -> Result<(), String> {
+        let (old, x) = (old.map(read::<Execution>).transpose()?, read::<Execution>(new)?);
+        self.begins(old.as_ref(), &x)?;
+        let was_open = old.is_none_or(|old| old.outcome.is_none());
         let on_purpose = self.aborted.contains(x.context.as_str());
         if !was_open || on_purpose || x.outcome.is_none_or(|outcome| outcome.end != End::Aborted) {
             return Ok(());
@@ -212,6 +217,7 @@ impl Watch {
                 self.aborted.insert(context.clone());
             }
             let was = old.as_ref().and_then(|old| old.environments.get(name)?.promotion.as_ref());
+            self.attempted(was, promotion)?;
             let fresh = |is: fn(&Promotion) -> bool| {
                 is(promotion) && !was.is_some_and(|was| was.run == promotion.run && was.again == promotion.again && is(was))
             };

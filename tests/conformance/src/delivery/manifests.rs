@@ -10,11 +10,21 @@ use keelway_domain::promotions::definition::{
 };
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
+use keelway_domain::windows::{Kind, When, Window};
 use keelway_world::rng::Rng;
 use std::sync::Arc;
 
 /// The alarm that every config watches that watches one.
 pub const ALARM: &str = "errors";
+
+/// When stages that close do so, for eight minutes.
+const CLOSES: &str = "*/20 * * * *";
+
+/// The window in which nothing is promoted, where there is one.
+pub fn closed() -> Window {
+    let when = When::Recurring { schedule: CLOSES.into(), duration: Span::minutes(8) };
+    Window { kind: Kind::Deny, when, zone: None, reason: None }
+}
 
 /// What a stage's sequences are.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +41,8 @@ pub struct Stage {
     pub hurried: bool,
     /// Its deployment names a config that does not exist.
     pub misled: bool,
+    /// Nothing begins in it for some minutes, again and again.
+    pub closes: bool,
 }
 
 /// Draws the sequences of a stage.
@@ -42,6 +54,7 @@ pub fn stage(rng: &mut Rng, place: usize) -> Stage {
         supersede: rng.chance(20.0),
         hurried: rng.chance(15.0),
         misled: rng.chance(4.0),
+        closes: false,
     }
 }
 
@@ -66,7 +79,9 @@ pub fn shipyard(all: &[Stage]) -> Arc<Shipyard> {
             let task = format!("{{name: rollback, properties: {{deploymentConfig: '{config}'}}}}");
             sequences.push(format!("{{name: rollback, triggeredOn: [{on}], tasks: [{task}]}}"));
         }
-        text.push(format!("{{name: {name}, sequences: [{}]}}", sequences.join(", ")));
+        let windows =
+            if stage.closes { format!("windows: [{{kind: deny, schedule: '{CLOSES}', duration: 8m}}], ") } else { String::new() };
+        text.push(format!("{{name: {name}, {windows}sequences: [{}]}}", sequences.join(", ")));
     }
     stages(&text.join(", "))
 }

@@ -14,6 +14,7 @@ mod plan;
 mod planted;
 mod rest;
 mod scenario;
+mod windows;
 
 pub use planted::Plant;
 pub use scenario::simulate;

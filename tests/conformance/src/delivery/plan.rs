@@ -6,6 +6,7 @@ use super::{STAGES, image, revision};
 use crate::sim::Troubles;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Back, Command as Ask, Latest};
+use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::Definition as Pipeline;
 use keelway_domain::promotions::{At, Command};
 use keelway_domain::time::Span;
@@ -81,9 +82,9 @@ fn back() -> Ask {
 pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     let stages = *rng.pick(&[2, 2, 3]);
     let shipyard = |rng: &mut Rng| (0..STAGES.len()).map(|place| manifests::stage(rng, place)).collect::<Vec<_>>();
-    let shipyards = vec![shipyard(rng), shipyard(rng)];
+    let mut shipyards = vec![shipyard(rng), shipyard(rng)];
     let configs = (0..STAGES.len()).map(|_| manifests::config(rng)).collect();
-    let pipeline = manifests::pipeline(rng, stages);
+    let mut pipeline = manifests::pipeline(rng, stages);
     let long = *rng.pick(&[Span::minutes(1), Span::minutes(10), Span::minutes(40)]);
     let mut deeds = vec![];
     for n in 0..1 + rng.below(4) as u64 {
@@ -106,6 +107,15 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     troubles.staged = false;
     if rng.chance(50.0) {
         troubles = troubles.without_sweeps();
+    }
+    // What was drawn decides about windows, so that the other seeds stay as they were. Another shipyard has none.
+    let drawn = hash64(&[format!("{shipyards:?} {pipeline:?}").as_bytes()]);
+    if drawn.is_multiple_of(4) {
+        shipyards[0].iter_mut().for_each(|stage| stage.closes = true);
+    }
+    if drawn.is_multiple_of(8) {
+        let settings = pipeline.environments.iter_mut().filter_map(|environment| environment.promotion.as_mut());
+        settings.for_each(|settings| settings.windows = vec![manifests::closed()]);
     }
     let (patient, at_once) = (*rng.pick(&[100.0, 80.0]), rng.chance(20.0));
     (Plan { shipyards, configs, pipeline, deeds, patient, at_once }, troubles)

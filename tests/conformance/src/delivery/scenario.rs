@@ -136,6 +136,8 @@ impl Delivering {
         let new = NewShipyard { revision: "r0", source: "", shipyard: &shipyard, replaces: None, by: "" };
         hand.engines.sequences.apply_shipyard(&project(PROJECT), new).await?;
         self.watch.shipyards.insert("r0".into(), shipyard);
+        let promotions = self.plan.pipeline.environments.iter().filter_map(|environment| environment.promotion.as_ref());
+        self.watch.windows = promotions.flat_map(|settings| settings.windows.clone()).take(1).collect();
         for (stage, definition) in STAGES.iter().zip(&self.plan.configs) {
             let consents = Update::Set(manifests::consents());
             let settings = ProjectSettings { consents, ..ProjectSettings::plain(project(&namespace(stage))) };

@@ -236,6 +236,9 @@ fn stays(was: &Deployment, is: &Deployment) -> Result<(), String> {
     if was.report.is_some() && report(was) != report(is) {
         return Err(format!("an attempt has ended twice: {was:?}, then {is:?}"));
     }
+    if was.report.is_some() && was.cancel.is_none() && is.cancel.is_some() {
+        return Err(format!("it was cancelled after its deployer had told its end: {was:?}, then {is:?}"));
+    }
     Ok(())
 }
 

@@ -2,8 +2,9 @@
 
 use keelway_conformance::deployments::{Shop, definition, on_image, tag};
 use keelway_domain::deployments::definition::{AutoRollback, Concurrency, Definition, Trigger};
-use keelway_domain::deployments::{Command, Status};
-use keelway_domain::time::Span;
+use keelway_domain::deployments::{Call, Command, Progress, Status};
+use keelway_domain::event::CloudEvent;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, keys};
 use keelway_engine::item::{Item, Key};
@@ -139,6 +140,46 @@ fn a_rollback_is_not_rolled_back_by_the_next_alarm() {
     }
 }
 
+/// A message of the engine's own.
+fn received(body: String, sent: Timestamp, again: bool) -> Received {
+    Received { engine: keelway_engine::deployments::NAME.into(), sent, parcel: Parcel::Own(body), letter: None, again }
+}
+
+/// The deployer of version 2 has told that it succeeded. That is written at once, and looked at a moment later.
+fn has_just_ended() -> Shop {
+    let mut shop = Shop::deployed(&with_alarm());
+    shop.world.wait(Span::minutes(60));
+    shop.apply(&edited(&with_alarm(), "b"));
+    shop.claim();
+    let end = Call::End { token: "token 2".into(), exit: Some(0), message: String::new(), progress: Progress::default() };
+    block_on(shop.engine().say(&Shop::app(), 2, &end)).unwrap();
+    shop
+}
+
+fn is_cancelled(shop: &Shop) -> bool {
+    let core = shop.world.story.world.core();
+    core.bus.log.iter().any(|publication| publication.entry.detail_type == "dev.keelway.deployment.cancelling")
+}
+
+#[test]
+fn an_alarm_in_the_moment_between_is_about_what_was_deployed_and_cancels_nothing() {
+    let mut shop = has_just_ended();
+    let now = shop.world.now();
+    let body = Message::Alarm { to: Shop::app(), alarm: "errors".into(), on: true, at: now }.letter().body;
+    block_on(handle(&shop.engine(), &received(body, now, false))).unwrap();
+    shop.world.story.deliver_all();
+    shop.world.wait(Span::seconds(10));
+    assert_eq!((shop.versions(), is_cancelled(&shop)), ((3, Status::New), false), "it is rolled back");
+}
+
+#[test]
+fn a_config_that_is_deleted_in_the_moment_between_has_deployed_what_its_deployer_told() {
+    let mut shop = has_just_ended();
+    shop.world.delete("shop", "app");
+    shop.world.wait(Span::seconds(10));
+    assert_eq!((shop.versions(), is_cancelled(&shop)), ((2, Status::Complete), false));
+}
+
 /// The image that is deployed when these pushes come in this order, all of one time.
 fn deployed_after(order: &[&str], concurrency: Concurrency) -> String {
     let mut shop = Shop::new();
@@ -234,8 +275,7 @@ fn an_old_message_costs_few_requests_however_long_the_history_is() {
         shop.ask(Command::ResumeTriggers);
     }
     let body = Message::Evaluate { to: Shop::app(), because: "long ago".into() }.letter().body;
-    let received =
-        Received { engine: keelway_engine::deployments::NAME.into(), sent, parcel: Parcel::Own(body), letter: None, again: true };
+    let received = received(body, sent, true);
     let (before, engine) = (shop.world.story.world.core().request_count(), shop.engine());
     block_on(handle(&engine, &received)).unwrap();
     let requests = shop.world.story.world.core().request_count() - before;

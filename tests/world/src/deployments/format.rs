@@ -44,6 +44,8 @@ pub struct Own {
     pub latest: Option<Map<String, Value>>,
     /// What is on its way is stopped.
     pub cancel: Option<bool>,
+    /// With it, what would be deployed next is not.
+    pub all: bool,
     /// The latest version is tried again.
     pub retry: Option<bool>,
     /// Nothing new is deployed until resumed.

@@ -109,7 +109,7 @@ pub(super) fn command(own: &Own) -> Result<Option<Command>, String> {
             let back: Back = serde_json::from_value(Value::Object(all)).map_err(|e| format!("rollback: {e}"))?;
             Some(Command::Rollback(back))
         }
-        Own { cancel: Some(_), .. } => Some(Command::Cancel),
+        Own { cancel: Some(_), all, .. } => Some(if *all { Command::CancelAll } else { Command::Cancel }),
         Own { retry: Some(_), .. } => Some(Command::Retry),
         Own { pause: Some(_), .. } => Some(Command::Pause),
         Own { resume: Some(_), .. } => Some(Command::Resume),

@@ -4,6 +4,8 @@ use super::format::{Apply, Own, pipeline};
 use super::host::{Deed, End};
 use super::{Promotes, namespace};
 use crate::case::{Expected, Step, Telling, merge};
+use keelway_domain::access::of_token;
+use keelway_domain::deployments;
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::{At, Command};
@@ -87,18 +89,24 @@ pub(super) fn facts(
     alias: &str,
     seen: &BTreeMap<String, String>,
     (version, now): (i64, Timestamp),
+    by: Option<&String>,
 ) -> Result<Vec<Value>, String> {
     let (app, environments) = targets(telling, alias)?;
+    // Only the engine of deployments is believed when it says who set a revision.
+    let source = if by.is_some() { deployments::SOURCE } else { "cluster" };
     let mut events = vec![];
     for (place, text) in seen {
         let (name, n) = place.split_once('/').map_or((place.as_str(), None), |(name, n)| (name, n.parse::<usize>().ok()));
         let all = environments.get(name).ok_or_else(|| format!("there is no environment {name:?}"))?;
         for (i, target) in all.iter().enumerate().filter(|(i, _)| n.is_none_or(|n| n == i + 1)) {
-            let fact = fact(&app, target, text, version)?;
+            let mut data = json!({"facts": [fact(&app, target, text, version)?]});
+            if let Some(by) = by {
+                data["by"] = json!([of_token(by)]);
+            }
             events.push(json!({
                 "specversion": "1.0", "datacontenttype": "application/json", "shkeptnspecversion": SPEC_VERSION,
-                "id": format!("{}-{name}-{i}", telling.fresh_id()), "time": now.rfc3339(), "source": "cluster", "type": OBSERVED,
-                "shkeptncontext": telling.context(alias), "data": {"facts": [fact]},
+                "id": format!("{}-{name}-{i}", telling.fresh_id()), "time": now.rfc3339(), "source": source, "type": OBSERVED,
+                "shkeptncontext": telling.context(alias), "data": data,
             }));
         }
     }

@@ -90,7 +90,7 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
             telling.contexts.insert(alias.to_owned(), context.to_string());
             let everywhere = inputs::targets(telling, alias)?.1.into_keys().map(|name| (name, "v1/R".to_owned())).collect();
             for (version, seen) in [(0, &everywhere), (1, &given.observed)] {
-                for event in inputs::facts(telling, alias, seen, (version, stand.now()))? {
+                for event in inputs::facts(telling, alias, seen, (version, stand.now()), None)? {
                     stand.send(&event, Entrance::Bus);
                 }
             }
@@ -109,7 +109,7 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
         if let Some(seen) = &own.observe {
             let version = own.version.unwrap_or(VERSIONS * i64::try_from(telling.step).unwrap_or_default());
             let mut answer = Answer::unknown();
-            for event in inputs::facts(telling, name, seen, (version, stand.now()))? {
+            for event in inputs::facts(telling, name, seen, (version, stand.now()), own.by.as_ref())? {
                 answer = telling.send(step, event, own.at, stand);
             }
             return Ok(answer);

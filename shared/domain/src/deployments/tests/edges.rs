@@ -7,8 +7,8 @@ use crate::deployments::definition::{
 };
 use crate::deployments::registry::Head;
 use crate::deployments::{
-    Applied, Call, Command, Decision, Input, Latest, Order, Request, SOURCE, Status, TAKE_UP, Task, Version, change_that_waits,
-    generate, target,
+    Applied, Call, Command, Decision, Input, Latest, Order, Progress, Request, SOURCE, Status, TAKE_UP, Task, Version, answer,
+    change_that_waits, generate, target,
 };
 use crate::note::Note;
 use crate::time::Span;
@@ -298,6 +298,27 @@ fn an_alarm_counts_until_the_version_is_baked_and_only_when_it_goes_on() {
         stand.give(Input::Alarm("errors", on, stand.now));
         stand.settle();
         assert_eq!(stand.x.latest, latest, "{minutes} {on}");
+    }
+}
+
+#[test]
+fn an_alarm_before_the_evaluation_of_what_a_deployer_told_is_about_what_it_has_deployed() {
+    // Deployed again, it is not what the alarm is about that a rollback goes back to.
+    for again in [false, true] {
+        let mut stand = guarded(false);
+        stand.push("shop@sha256:2");
+        if again {
+            stand.deploy(0);
+            stand.latest().unwrap();
+        }
+        stand.settle();
+        stand.claim();
+        let latest = stand.x.latest;
+        let end = Call::End { token: stand.token(), exit: Some(0), message: String::new(), progress: Progress::default() };
+        stand.x = *answer(&stand.x, latest, &end, stand.now).next.unwrap();
+        stand.give(Input::Alarm("errors", true, stand.now));
+        stand.settle();
+        assert_eq!((stand.x.latest, stand.image()), (latest + 1, "shop@sha256:1"), "{again}");
     }
 }
 

@@ -192,6 +192,21 @@ fn an_order_waits_for_an_environment_that_was_put_before_it() {
 }
 
 #[test]
+fn an_order_waits_for_an_environment_before_it_whose_promotion_has_not_arrived() {
+    let mut stand = Stand::new(definition(&["dev", "staging", "prod"]));
+    stand.observe("dev", "v2/R");
+    stand.create("staging", 1);
+    let attempt = stand.attempt("staging");
+    stand.give(Input::Seen(&attempt, &Seen::Succeeded("merged".into())));
+    stand.definition = Some(definition(&["dev", "prod", "staging"]));
+    stand.evaluate();
+    stand.create("prod", 2);
+    stand.definition = Some(definition(&["dev", "staging", "prod"]));
+    stand.evaluate();
+    assert_eq!((stand.attempts(), stand.closings()), (vec!["staging v2".into(), "prod v2".into()], vec!["prod v2".to_owned()]));
+}
+
+#[test]
 fn an_order_stays_if_an_environment_before_it_had_the_revision() {
     for lost in ["v2/N", "?", "v1/R"] {
         let mut stand = Stand::new(definition(&["dev", "staging", "prod"]));
@@ -242,6 +257,10 @@ fn a_pull_request_that_cannot_be_looked_at_is_told_once_until_it_can() {
     let made = stand.promotion("staging").effect.clone().unwrap();
     stand.give(Input::Seen(&attempt, &Seen::Open(made)));
     assert_eq!(stand.x.condition.reason, REQUEST_OPEN);
+    // A copy of what was told before tells nothing.
+    stand.give(Input::Seen(&attempt, &Seen::Unobserved(Condition::new("Forbidden", "the host answered"))));
+    assert_eq!(stand.x.condition.reason, REQUEST_OPEN);
+    assert_eq!(stand.told.iter().filter(|told| *told == "staging unobserved v2").count(), 1);
     stand.give(Input::Seen(&attempt, &Seen::Missing("the repository is gone".into())));
     let promotion = stand.promotion("staging");
     assert_eq!((promotion.phase, promotion.why.reason.as_str()), (Phase::Abandoned, MISSING));

@@ -46,32 +46,37 @@ fn a_delay_before_the_first_task_is_no_part_of_the_timeout_and_one_before_anothe
 fn an_event_of_exactly_the_allowed_size_is_sent() {
     let mut stand = plain(&["deploy"]);
     stand.base.insert("note".into(), json!("x".repeat(5000)));
-    let ends = |stand: &Stand, limit: usize| {
-        let queued = born(&birth(), &stand.entrance()).next;
-        let policy = Policy { max_event_bytes: limit, ..POLICY };
-        let facts = Facts {
-            now: NOW,
-            cause: CAUSE,
-            flags: &stand.flags,
-            sequence: &stand.sequence,
-            current: ("rev", &stand.shipyard),
-            base: &stand.base,
-            events: &[],
-            remediation: None,
-            policy,
-        };
-        match decide(&queued, Input::Granted(0), &facts) {
-            Decision::Commit(transition) => {
-                let next = transition.next;
-                next.outcome.and(next.view.message)
-            }
-            other => panic!("{other:?}"),
-        }
+    let mut ends = |limit: usize| {
+        stand.policy.max_event_bytes = limit;
+        let next = running(&stand);
+        next.outcome.and(next.view.message)
     };
-    let told = ends(&stand, 100).unwrap();
+    let told = ends(100).unwrap();
     let size: usize = told.split("would have ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    assert_eq!(ends(&stand, size), None);
-    assert!(ends(&stand, size - 1).is_some());
+    assert_eq!(ends(size), None);
+    assert!(ends(size - 1).is_some());
+}
+
+#[test]
+fn a_record_that_is_too_large_for_an_item_ends_the_sequence_and_nobody_is_left_at_its_task() {
+    let mut stand = plain(&["deploy", "test"]);
+    stand.policy.max_event_bytes = usize::MAX;
+    let x = running(&stand);
+    let mut with = |bytes: usize| {
+        stand.base.insert("note".into(), json!("x".repeat(bytes)));
+        answered(&stand, &x, "pass")
+    };
+    let size = |transition: &Transition| transition.record.as_ref().unwrap().to_bytes().len();
+    let most = 390 * 1024;
+    let note = most - size(&with(0));
+    let fits = with(note);
+    assert_eq!((size(&fits), fits.next.outcome, fits.next.task), (most, None, 1));
+    let ended = with(note + 1);
+    assert_eq!(ended.next.outcome.map(|outcome| (outcome.result, outcome.status)), Some((TaskResult::Fail, Status::Errored)));
+    let message = ended.next.view.message.as_deref().unwrap();
+    assert!(message.contains(&format!("has {} bytes, {most} are allowed", most + 1)), "{message}");
+    assert!(size(&ended) < 4096, "without the payload: {}", size(&ended));
+    assert_eq!(ended.next.view.left, 0);
 }
 
 #[test]
