@@ -9,6 +9,23 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The mistakes of a family, each with what is wrong.
+macro_rules! plants {
+    ($($(#[$wrong:meta])+ $name:ident),+ $(,)?) => {
+        /// The mistakes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Plant {
+            $($(#[$wrong])+ $name),+
+        }
+
+        impl Plant {
+            /// All of them.
+            pub const ALL: &[Plant] = &[$(Plant::$name),+];
+        }
+    };
+}
+pub(crate) use plants;
+
 /// The first seed, and the first case, that a fault spoils.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

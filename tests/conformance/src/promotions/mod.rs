@@ -115,9 +115,6 @@ impl OneKind for Both {
 }
 
 impl Tested for Both {
-    fn on(ports: Planted) -> Self {
-        Self::new(&ports.inner, &Shared::default(), None)
-    }
     fn takes(_: &str, detail_type: &str) -> bool {
         detail_type == OBSERVED
     }

@@ -18,5 +18,5 @@ fn every_fault_planted_in_deployments_is_found() {
         run(case, &mut world).err().map(|failure| failure.to_string())
     };
     let ids = cases.iter().map(|case| case.id.clone()).chain([RACE.to_owned()]).collect();
-    Family { name: "deployments", plants: &Plant::ALL, seeds: 8000, simulate: &simulate, cases: ids, spoiled: &spoiled }.find();
+    Family { name: "deployments", plants: Plant::ALL, seeds: 8000, simulate: &simulate, cases: ids, spoiled: &spoiled }.find();
 }

@@ -14,5 +14,5 @@ fn every_fault_planted_in_promotions_is_found() {
         run(&cases[place], &mut world).err().map(|failure| failure.to_string())
     };
     let ids = cases.iter().map(|case| case.id.clone()).collect();
-    Family { name: "promotions", plants: &Plant::ALL, seeds: 1000, simulate: &simulate, cases: ids, spoiled: &spoiled }.find();
+    Family { name: "promotions", plants: Plant::ALL, seeds: 1000, simulate: &simulate, cases: ids, spoiled: &spoiled }.find();
 }
