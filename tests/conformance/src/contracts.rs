@@ -10,14 +10,25 @@ use keelway_world::tested::Tested;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// In so many orders each case's messages are delivered.
+const ORDERS: u64 = 12;
+
+/// Lets everything come to its end on a stand: what must be the same then, whatever went wrong.
+type Ending<S> = fn(&mut S) -> Vec<String>;
+
 /// An engine's cases, and the stand on which each of them is told while something goes wrong.
 pub struct Contracts<D: Tells<S>, S: Forked, F: Fn(Mode) -> S> {
     cases: Vec<Case<D>>,
     stand: F,
+    ending: Option<Ending<S>>,
 }
 
 /// A case that holds, and how it ends when nothing goes wrong.
-type Holding<'c, D, S> = (&'c Case<D>, Story<<S as Forked>::Engine>);
+struct Holding<'c, D: Tells<S>, S: Forked> {
+    case: &'c Case<D>,
+    clean: Story<S::Engine>,
+    ending: Vec<String>,
+}
 
 impl<D, S, F> Contracts<D, S, F>
 where
@@ -28,9 +39,14 @@ where
     S::Engine: Send + Sync,
     F: Fn(Mode) -> S + Sync,
 {
-    /// Of these cases.
+    /// Of these cases. After a fault, all events, byte for byte, and all state are those of the clean run.
     pub fn new(cases: Vec<Case<D>>, stand: F) -> Self {
-        Self { cases, stand }
+        Self { cases, stand, ending: None }
+    }
+
+    /// After a fault, only this is the same: where something may be tried more than once, for example.
+    pub fn that_end_alike(self, ending: Ending<S>) -> Self {
+        Self { ending: Some(ending), ..self }
     }
 
     /// Tells a case; what went wrong, if anything. A case that is run alone leaves a trace of every request.
@@ -56,11 +72,19 @@ where
         fail_if_any(&failures, self.cases.len());
     }
 
+    /// What must be the same on this stand, if less than everything must.
+    fn ending(&self, stand: &mut S) -> Vec<String> {
+        let mut lines = self.ending.map(|ending| ending(stand)).unwrap_or_default();
+        lines.sort();
+        lines
+    }
+
     /// Cases that hold; the others are reported by their own test.
     fn holding(&self) -> Vec<Holding<'_, D, S>> {
         let told = self.cases.iter().map(|case| {
-            let (stand, result) = self.told(case, Mode::Clean);
-            result.is_ok().then(|| (case, stand.into_story()))
+            let (mut stand, result) = self.told(case, Mode::Clean);
+            let ending = self.ending(&mut stand);
+            result.is_ok().then(|| Holding { case, clean: stand.into_story(), ending })
         });
         told.flatten().collect()
     }
@@ -69,7 +93,7 @@ where
     pub fn hold_with_everything_twice(&self) {
         let cases = self.holding();
         let mut failures = vec![];
-        for (case, clean) in &cases {
+        for Holding { case, clean, .. } in &cases {
             let id = &case.id;
             let (stand, result) = self.told(case, Mode::Twice);
             let mut told = stand.into_story();
@@ -86,21 +110,25 @@ where
     }
 
     /// What came of a fault that should not.
-    fn wrong(&self, (case, clean): &Holding<'_, D, S>, mode: Mode, (mut stand, told): (S, Result<(), Failure>)) -> Option<String> {
+    fn wrong(&self, holding: &Holding<'_, D, S>, mode: Mode, (mut stand, told): (S, Result<(), Failure>)) -> Option<String> {
+        let case = holding.case;
+        let ending = self.ending(&mut stand);
         let result = well(case, &mut stand, told);
-        // Handled after others, the world is another one: only what the case says must hold.
-        let late = matches!(mode, Mode::Crash { late: true, .. });
-        let same = if late { Ok(()) } else { same(clean, stand.story()).map_err(|what| format!("{}: {what}", case.id)) };
-        result.and(same).err().map(|what| format!("{mode:?}: {what}"))
+        let same = match self.ending {
+            Some(_) => differ(&holding.ending, &ending).map_or(Ok(()), Err),
+            // Handled after others, the world is another one: only what the case says must hold.
+            None if matches!(mode, Mode::Crash { late: true, .. }) => Ok(()),
+            None => same(&holding.clean, stand.story()),
+        };
+        result.and(same.map_err(|what| format!("{}: {what}", case.id))).err().map(|what| format!("{mode:?}: {what}"))
     }
 
     /// Something wrong after each request in turn, and what came of it that should not.
     fn faults_in(&self, holding: &Holding<'_, D, S>) -> Vec<String> {
-        let (case, clean) = holding;
         let mut failures = vec![];
         for fault in Mode::FAULTS {
-            let mut forks = Forks::of(case, fault, &self.stand);
-            for (n, method) in (1..).zip(&clean.calls) {
+            let mut forks = Forks::of(holding.case, fault, &self.stand);
+            for (n, method) in (1..).zip(&holding.clean.calls) {
                 // A read whose answer is lost was not made, and one that is made twice is one.
                 if method.is_read() && matches!(fault(n), Mode::AnswerLost(_) | Mode::Repeated(_)) {
                     continue;
@@ -118,7 +146,7 @@ where
     pub fn hold_in_forks(&self) {
         let cases = self.holding();
         let (mut failures, mut mended) = (vec![], 0);
-        for (place, (case, clean)) in cases.iter().enumerate() {
+        for (place, Holding { case, clean, .. }) in cases.iter().enumerate() {
             for fault in Mode::FAULTS {
                 let mut forks = Forks::of(case, fault, &self.stand);
                 let n = 1 + place as u64 % clean.calls.len().max(1) as u64;
@@ -143,11 +171,11 @@ where
         fail_if_any(&failures, cases.len());
     }
 
-    /// A crash, a refusal, a lost answer or a repetition after each single request. How often each method was the last one before.
-    pub fn hold_with_a_fault_after_each_request(&self) -> BTreeMap<Method, u64> {
+    /// A crash, a refusal, a lost answer or a repetition after each single request. All cases together make requests of every kind but these.
+    pub fn hold_with_a_fault_after_each_request(&self, but: &[Method]) {
         let cases = self.holding();
         let mut points: BTreeMap<Method, u64> = Method::ALL.iter().map(|method| (*method, 0)).collect();
-        for method in cases.iter().flat_map(|(_, clean)| &clean.calls) {
+        for method in cases.iter().flat_map(|holding| &holding.clean.calls) {
             *points.entry(*method).or_default() += 1;
         }
         let next = AtomicUsize::new(0);
@@ -168,7 +196,26 @@ where
         println!("{} scenarios x crash points: {total}; by method: {points:?}", cases.len());
         failures.truncate(20);
         fail_if_any(&failures, total as usize);
-        points
+        if !is_one() {
+            let unused: Vec<Method> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
+            assert_eq!(unused, but, "no case fails after requests of these kinds");
+        }
+    }
+
+    /// Delivers the messages of each step in many orders that a number draws, on stands that are made with it.
+    pub fn hold_in_any_order(&self, shuffled: impl Fn(u64) -> S) {
+        let mut failures = vec![];
+        for holding in self.holding() {
+            for seed in 0..ORDERS {
+                let mut stand = shuffled(seed);
+                let told = run(holding.case, &mut stand).map_err(|failure| failure.to_string());
+                let alike = told.and_then(|()| differ(&holding.ending, &self.ending(&mut stand)).map_or(Ok(()), Err));
+                failures.extend(alike.err().map(|what| format!("{}, order {seed}: {what}", holding.case.id)));
+            }
+        }
+        println!("{} cases in {ORDERS} orders each", self.cases.len());
+        failures.truncate(10);
+        fail_if_any(&failures, self.cases.len());
     }
 }
 
@@ -183,6 +230,13 @@ fn well<D: Tells<S>, S: Forked>(case: &Case<D>, stand: &mut S, told: Result<(), 
 
 fn fail_if_any(failures: &[String], of: usize) {
     assert!(failures.is_empty(), "{} of {of}:\n\n{}", failures.len(), failures.join("\n\n"));
+}
+
+/// What differs between two endings, whose lines are in order.
+fn differ(clean: &[String], other: &[String]) -> Option<String> {
+    let missing = clean.iter().find(|line| !other.contains(line)).map_or("-", String::as_str);
+    let more = other.iter().find(|line| !clean.contains(line)).map_or("-", String::as_str);
+    (clean != other).then(|| format!("{} lines instead of {}:\n  clean {missing}\n  now   {more}", other.len(), clean.len()))
 }
 
 /// The same as a clean run: every event with the same bytes, and the same state.

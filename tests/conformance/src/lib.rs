@@ -1,5 +1,6 @@
 //! The conformance suite's own machinery: cases over the in-memory world, the seeded simulation, planted faults.
 
+mod bent;
 pub mod border;
 pub mod chosen;
 pub mod contracts;
@@ -8,7 +9,6 @@ mod definitions;
 pub mod delivery;
 pub mod deployments;
 mod engines;
-pub mod planted;
 pub mod plants;
 pub mod promotions;
 pub mod sequences;

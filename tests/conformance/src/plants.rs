@@ -5,10 +5,28 @@
 //! printed.
 
 use crate::sim::{Stats, Violation, number};
+use keelway_world::case::{Case, Stand, Tells, run};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The mistakes of a family, each with what is wrong.
+macro_rules! plants {
+    ($($(#[$wrong:meta])+ $name:ident),+ $(,)?) => {
+        /// The mistakes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Plant {
+            $($(#[$wrong])+ $name),+
+        }
+
+        impl Plant {
+            /// All of them.
+            pub const ALL: &[Plant] = &[$(Plant::$name),+];
+        }
+    };
+}
+pub(crate) use plants;
 
 /// The first seed, and the first case, that a fault spoils.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +36,37 @@ struct Finders {
     seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     case: Option<String>,
+}
+
+/// What a fault spoils in a case, if it does.
+type Spoiled<P> = Box<dyn Fn(P) -> Option<String> + Send + Sync>;
+
+/// A case that may find a fault.
+pub struct Finder<P> {
+    id: String,
+    spoiled: Spoiled<P>,
+}
+
+impl<P: 'static> Finder<P> {
+    /// A test by this name, and what a fault spoils in it.
+    pub fn new(id: &str, spoiled: impl Fn(P) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self { id: id.to_owned(), spoiled: Box::new(spoiled) }
+    }
+
+    /// The cases of an engine, told on stands on which it makes a mistake.
+    pub fn cases<D, S>(stand: impl Fn(P) -> S + Copy + Send + Sync + 'static) -> Vec<Self>
+    where
+        D: Tells<S> + Send + Sync + 'static,
+        Case<D>: Send + Sync,
+        S: Stand,
+    {
+        let cases: Vec<Case<D>> = keelway_world::case::cases().unwrap_or_else(|error| panic!("{error}"));
+        let finder = |case: Case<D>| {
+            let id = case.id.clone();
+            Self::new(&id, move |plant| run(&case, &mut stand(plant)).err().map(|failure| failure.to_string()))
+        };
+        cases.into_iter().map(finder).collect()
+    }
 }
 
 /// Planted faults of one kind, and what may find them.
@@ -30,10 +79,8 @@ pub struct Family<'f, P> {
     pub seeds: u64,
     /// Runs a seed, with a fault or without.
     pub simulate: &'f (dyn Fn(u64, Option<P>, bool) -> Result<Stats, Violation> + Sync),
-    /// Ids of the cases.
-    pub cases: Vec<String>,
-    /// What a fault spoils in the case at this place.
-    pub spoiled: &'f (dyn Fn(P, usize) -> Option<String> + Sync),
+    /// The cases.
+    pub cases: Vec<Finder<P>>,
 }
 
 /// What a fault spoils, and what is wrong there.
@@ -105,15 +152,15 @@ impl<P: Copy + Debug + Ord + Send + Sync> Family<'_, P> {
         let violated =
             |seed| (self.simulate)(seed, Some(plant), false).err().filter(|_| (self.simulate)(seed, None, false).is_ok());
         let in_seed = |seed| violated(seed).map(|violation| (seed, violation.rule));
-        let in_case = |place| (self.spoiled)(plant, place).map(|what| (self.cases[place].clone(), what));
-        let place = |id: &String| self.cases.iter().position(|case| case == id);
+        let in_case = |case: &Finder<P>| (case.spoiled)(plant).map(|what| (case.id.clone(), what));
+        let case_of = |id: &String| self.cases.iter().find(|case| case.id == *id);
         let known = remembered.filter(|_| std::env::var("KEELWAY_SURVEY_PLANTS").is_err()).cloned().unwrap_or_default();
         let mut seed = known.seed.and_then(in_seed);
-        let mut case = known.case.as_ref().and_then(place).and_then(in_case);
+        let mut case = known.case.as_ref().and_then(case_of).and_then(in_case);
         let found = Finders { seed: seed.as_ref().and(known.seed), case: case.as_ref().and(known.case.clone()) };
         if found != known || known == Finders::default() {
             seed = seed.or_else(|| (0..number("KEELWAY_SEEDS").unwrap_or(self.seeds)).find_map(in_seed));
-            case = case.or_else(|| (0..self.cases.len()).find_map(in_case));
+            case = case.or_else(|| self.cases.iter().find_map(in_case));
         }
         Found { seed, case, remembered: remembered.cloned() }
     }

@@ -102,15 +102,8 @@ pub struct Story<E> {
     pub replays: u32,
 }
 
-impl<E: Tested<Ports = Worker>> Story<E> {
-    /// In an empty world.
-    pub fn new(mode: Mode) -> Self {
-        Self::of(mode, E::on)
-    }
-}
-
 impl<E: Tested> Story<E> {
-    /// In an empty world, of an engine that needs more than its ports.
+    /// In an empty world.
     pub fn of(mode: Mode, make: impl Fn(Worker) -> E + Send + Sync + 'static) -> Self {
         Self::at(BEGINNING, mode, make)
     }

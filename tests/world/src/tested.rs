@@ -6,13 +6,11 @@ use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
 use keelway_engine::register;
 use keelway_engine::schedules;
-use keelway_engine::sequences::{self, Limits, Sequences};
+use keelway_engine::sequences::{self, Sequences};
 use keelway_engine::webhooks::{self, Sender, Webhooks};
 
 /// What the tests need of an engine besides the engine.
 pub trait Tested: Inbox + Sized + 'static {
-    /// An engine on these ports, as its function builds it.
-    fn on(ports: Self::Ports) -> Self;
     /// The same, with what another one remembers, as if it had handled what that one has.
     fn remembering(self, _other: &Self) -> Self {
         self
@@ -28,9 +26,6 @@ pub trait Tested: Inbox + Sized + 'static {
 }
 
 impl<P: Ports + 'static> Tested for Sequences<P> {
-    fn on(ports: P) -> Self {
-        Self::new(ports, Limits::default())
-    }
     fn remembering(self, other: &Self) -> Self {
         Self::remembering(self, other)
     }
@@ -45,10 +40,7 @@ impl<P: Ports + 'static> Tested for Sequences<P> {
     }
 }
 
-impl<P: Ports + Clone + 'static, S: Sender + From<P> + 'static> Tested for Webhooks<P, S> {
-    fn on(ports: P) -> Self {
-        Self::with(ports.clone(), webhooks::Limits::default(), S::from(ports))
-    }
+impl<P: Ports + Clone + 'static, S: Sender + 'static> Tested for Webhooks<P, S> {
     fn remembering(self, other: &Self) -> Self {
         Self::remembering(self, other)
     }

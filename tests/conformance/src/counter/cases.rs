@@ -19,9 +19,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 impl<P: Ports + 'static> Tested for Counters<P> {
-    fn on(ports: P) -> Self {
-        Self::new(ports, Rules { limit: 10, lifetime: Span::seconds(60) })
-    }
     fn takes(source: &str, detail_type: &str) -> bool {
         detail_type == ADD && source != SOURCE
     }
@@ -74,7 +71,7 @@ pub struct CountersWorld(pub Story<Counters<Worker>>);
 impl CountersWorld {
     /// In an empty world.
     pub fn new(mode: Mode) -> Self {
-        Self(Story::new(mode))
+        Self(Story::of(mode, |ports| Counters::new(ports, Rules { limit: 10, lifetime: Span::seconds(60) })))
     }
     fn counter(&self, name: &str) -> Option<Counter> {
         let core = self.0.world.core();

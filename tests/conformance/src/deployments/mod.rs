@@ -243,9 +243,6 @@ impl OneKind for Both {
 }
 
 impl Tested for Both {
-    fn on(ports: Planted) -> Self {
-        Self::new(&ports.inner, &Starter::default(), None)
-    }
     fn takes(source: &str, ty: &str) -> bool {
         keelway_world::deployments::takes(source, ty)
     }

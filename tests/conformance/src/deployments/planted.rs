@@ -2,22 +2,19 @@
 //! and by whoever serves deployers. The simulation or a case has to find each of them. The engine itself has no hook for any of
 //! this.
 
-use keelway_domain::time::{Span, Timestamp};
+use crate::bent::{Bend, Bent, By, changed, json, unconditional, without};
+use crate::plants::plants;
+use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Message;
-use keelway_engine::item::{Attr, Item, Key};
+use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
-use keelway_engine::ports::{
-    Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
-};
+use keelway_engine::ports::Write;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::worker::Worker;
 use serde_json::Value;
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The mistakes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Plant {
+plants! {
     /// Nobody evaluates the config after a deployer has said something.
     ReportNotEvaluated,
     /// A claim is written without a condition.
@@ -60,32 +57,6 @@ pub enum Plant {
     NothingTakenBack,
 }
 
-impl Plant {
-    /// All of them.
-    pub const ALL: [Plant; 20] = [
-        Plant::ReportNotEvaluated,
-        Plant::ClaimUnconditional,
-        Plant::HeartbeatOverwrites,
-        Plant::CommitUnconditional,
-        Plant::DefinitionOverwritten,
-        Plant::SweepSilent,
-        Plant::CommandObeyedTwice,
-        Plant::ReportOfAnyAttempt,
-        Plant::SnapshotOverwritten,
-        Plant::WatchForgotten,
-        Plant::WakeLost,
-        Plant::HistoryForgotten,
-        Plant::AuditForgotten,
-        Plant::SuspensionIgnored,
-        Plant::PauseIgnored,
-        Plant::LeaseIgnored,
-        Plant::OlderPushAccepted,
-        Plant::CancelNotAwaited,
-        Plant::NothingOwed,
-        Plant::NothingTakenBack,
-    ];
-}
-
 /// What is at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum AtHand {
@@ -100,59 +71,79 @@ enum AtHand {
     Other,
 }
 
-/// Ports with a mistake, or none.
+/// A mistake, or none.
 #[derive(Debug, Clone)]
-pub struct Planted {
-    /// The ports.
-    pub inner: Worker,
-    /// The mistake.
+pub struct Mistake {
+    inner: Worker,
+    /// Which one.
     pub plant: Option<Plant>,
     at_hand: Arc<Mutex<AtHand>>,
 }
+
+/// Ports with a mistake, or none.
+pub type Planted = Bent<Mistake>;
 
 fn is_config(key: &Key) -> bool {
     key.pk.starts_with("D#") && key.sk == MAIN
 }
 
-fn parsed(text: Option<&str>) -> Value {
-    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-}
-
-/// A config with its deployment changed.
-fn deployment(item: Item, change: impl Fn(&mut Value)) -> Item {
-    let mut last = parsed(item.text("la"));
-    if last.is_null() {
-        return item;
-    }
-    change(&mut last);
-    item.with("la", last.to_string())
-}
-
-fn without(mut item: Item, name: &str) -> Item {
-    item.attrs.remove(name);
-    item
-}
-
 /// The key of a snapshot without the hash of its content.
-fn without_hash(key: &Key) -> Key {
+fn without_hash(key: &Key) -> Option<Key> {
     let parts: Vec<&str> = key.sk.split('#').collect();
     match parts[..] {
-        ["D", n, hash] if key.pk.starts_with("D#") => Key::new(key.pk.clone(), format!("D#{n}#{}", "0".repeat(hash.len()))),
-        _ => key.clone(),
+        ["D", n, hash] if key.pk.starts_with("D#") => Some(Key::new(key.pk.clone(), format!("D#{n}#{}", "0".repeat(hash.len())))),
+        _ => None,
     }
 }
 
 impl Planted {
     /// Around these ports.
     pub fn new(inner: Worker, plant: Option<Plant>) -> Self {
-        Self { inner, plant, at_hand: Arc::default() }
+        Self(Mistake { inner, plant, at_hand: Arc::default() })
+    }
+}
+
+impl Mistake {
+    fn at_hand(&self) -> MutexGuard<'_, AtHand> {
+        self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message begins; `None`: something else does.
-    pub fn begin(&self, received: Option<&Received>) {
-        if self.plant.is_none() {
-            return;
+    /// Whether a config is committed over what others have written: what a deployer says, or what is decided.
+    fn overwrites(&self, plant: Plant, set: &Attrs) -> bool {
+        let last = match set.get("la") {
+            Some(Attr::S(text)) => json(Some(text)),
+            _ => Value::Null,
+        };
+        let own = *self.at_hand() == AtHand::Own;
+        let said = own && !last["k"].is_null() && last["e"].is_null();
+        match plant {
+            Plant::ClaimUnconditional => said && last["k"]["r"].is_null(),
+            Plant::HeartbeatOverwrites => said && !last["k"]["r"].is_null(),
+            Plant::CommitUnconditional => !own,
+            _ => false,
         }
+    }
+}
+
+/// Whether a mistaken engine does not write an item.
+fn forgets(plant: Plant, key: &Key) -> bool {
+    match plant {
+        Plant::WatchForgotten => key.pk.starts_with("DH#") && key.sk.starts_with("P#"),
+        Plant::HistoryForgotten => key.pk.starts_with("D#") && key.sk.starts_with("F#"),
+        Plant::AuditForgotten => key.pk.starts_with("D#") && key.sk.starts_with("A#"),
+        _ => false,
+    }
+}
+
+impl Bend for Mistake {
+    fn inner(&self) -> &Worker {
+        &self.inner
+    }
+    fn is_mistaken(&self) -> bool {
+        self.plant.is_some()
+    }
+
+    fn begin(&self, received: Option<&Received>) {
         let kind = |received: &Received| match &received.parcel {
             Parcel::Own(text) => match serde_json::from_str::<Message>(text) {
                 Ok(Message::Command { .. }) => AtHand::Command,
@@ -161,149 +152,67 @@ impl Planted {
             },
             Parcel::Event(_) | Parcel::Invalid { .. } => AtHand::Other,
         };
-        *self.at_hand() = received.map_or(AtHand::Own, kind);
+        if self.is_mistaken() {
+            *self.at_hand() = received.map_or(AtHand::Own, kind);
+        }
     }
 
-    fn at_hand(&self) -> MutexGuard<'_, AtHand> {
-        self.at_hand.lock().unwrap_or_else(PoisonError::into_inner)
+    fn instead(&self, key: &Key) -> Option<Key> {
+        self.plant.filter(|plant| *plant == Plant::SnapshotOverwritten).and_then(|_| without_hash(key))
     }
 
-    fn read(&self, item: Item) -> Item {
-        let Some(plant) = self.plant else { return item };
+    fn read(&self, item: Item, _: By) -> Option<Item> {
+        let Some(plant) = self.plant else { return Some(item) };
         let at_hand = *self.at_hand();
-        match plant {
-            Plant::CommandObeyedTwice if is_config(&item.key) && at_hand == AtHand::Command => without(item, "ob"),
-            Plant::SuspensionIgnored if is_config(&item.key) && at_hand == AtHand::Evaluation => without(item, "su"),
-            Plant::PauseIgnored if is_config(&item.key) && at_hand != AtHand::Command => without(item, "pa"),
-            Plant::LeaseIgnored if is_config(&item.key) && at_hand == AtHand::Evaluation => deployment(item, |last| {
-                if !last["k"].is_null() {
-                    last["k"]["u"] = 0.into();
+        let (config, evaluates) = (is_config(&item.key), at_hand == AtHand::Evaluation);
+        let at_once = |item, name: &str| {
+            changed(item, "la", |last| {
+                if !last[name].is_null() {
+                    last[name]["u"] = 0.into();
                 }
-            }),
-            Plant::CancelNotAwaited if is_config(&item.key) && at_hand == AtHand::Evaluation => deployment(item, |last| {
-                if !last["x"].is_null() {
-                    last["x"]["u"] = 0.into();
-                }
-            }),
-            Plant::OlderPushAccepted
-                if item.key.pk.starts_with("DH#") && item.key.sk.starts_with("H#") && at_hand != AtHand::Evaluation =>
-            {
-                let mut head = parsed(item.text("j"));
-                head["t"] = 0.into();
-                item.with("j", head.to_string())
+            })
+        };
+        Some(match plant {
+            Plant::CommandObeyedTwice if config && at_hand == AtHand::Command => without(item, "ob"),
+            Plant::SuspensionIgnored if config && evaluates => without(item, "su"),
+            Plant::PauseIgnored if config && at_hand != AtHand::Command => without(item, "pa"),
+            Plant::LeaseIgnored if config && evaluates => at_once(item, "k"),
+            Plant::CancelNotAwaited if config && evaluates => at_once(item, "x"),
+            Plant::OlderPushAccepted if item.key.pk.starts_with("DH#") && item.key.sk.starts_with("H#") && !evaluates => {
+                changed(item, "j", |head| head["t"] = 0.into())
             }
             _ => item,
-        }
+        })
     }
 
-    /// What a deployer says, as a mistaken engine writes it.
-    fn says(&self, set: &keelway_engine::item::Attrs) -> bool {
-        let last = match set.get("la") {
-            Some(Attr::S(text)) => parsed(Some(text)),
-            _ => Value::Null,
-        };
-        let own = *self.at_hand() == AtHand::Own && !last["k"].is_null() && last["e"].is_null();
-        match self.plant {
-            Some(Plant::ClaimUnconditional) => own && last["k"]["r"].is_null(),
-            Some(Plant::HeartbeatOverwrites) => own && !last["k"]["r"].is_null(),
-            Some(Plant::CommitUnconditional) => *self.at_hand() != AtHand::Own,
-            _ => false,
-        }
-    }
-
-    fn bend(&self, write: &Write) -> Write {
-        let mut write = write.clone();
+    fn write(&self, mut write: Write) -> Option<Write> {
+        let Some(plant) = self.plant else { return Some(write) };
         match &mut write {
-            Write::Update { key, set, .. } if is_config(key) && self.plant == Some(Plant::NothingOwed) => drop(set.remove("ow")),
-            Write::Update { key, set, condition, .. } if is_config(key) && self.says(set) => *condition = Condition::Always,
-            Write::Put(item, condition)
-                if self.plant == Some(Plant::DefinitionOverwritten)
-                    && item.key.pk.starts_with("DD#")
-                    && *self.at_hand() != AtHand::Own =>
-            {
-                *condition = Condition::Always;
+            Write::Put(item, _) if plant == Plant::SnapshotOverwritten => {
+                item.key = without_hash(&item.key).unwrap_or_else(|| item.key.clone());
             }
+            Write::Put(item, _)
+                if plant == Plant::DefinitionOverwritten && item.key.pk.starts_with("DD#") && *self.at_hand() != AtHand::Own =>
+            {
+                return Some(unconditional(write));
+            }
+            Write::Update { key, set, .. } if is_config(key) && plant == Plant::NothingOwed => drop(set.remove("ow")),
+            Write::Update { key, set, .. } if is_config(key) && self.overwrites(plant, set) => return Some(unconditional(write)),
+            Write::Delete(..) => return Some(write),
             _ => {}
         }
-        write
+        (!forgets(plant, write.key())).then_some(write)
     }
 
-    /// Whether a mistaken engine does not write an item.
-    fn forgets(&self, key: &Key) -> bool {
-        match self.plant {
-            Some(Plant::WatchForgotten) => key.pk.starts_with("DH#") && key.sk.starts_with("P#"),
-            Some(Plant::HistoryForgotten) => key.pk.starts_with("D#") && key.sk.starts_with("F#"),
-            Some(Plant::AuditForgotten) => key.pk.starts_with("D#") && key.sk.starts_with("A#"),
-            _ => false,
-        }
-    }
-
-    fn key(&self, key: &Key) -> Key {
-        if self.plant == Some(Plant::SnapshotOverwritten) { without_hash(key) } else { key.clone() }
-    }
-}
-
-impl Store for Planted {
-    async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
-        Ok(self.inner.get(&self.key(key)).await?.map(|item| self.read(item)))
-    }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        let (items, left) = self.inner.get_batch(keys).await?;
-        Ok((items.into_iter().map(|item| self.read(item)).collect(), left))
-    }
-    async fn query(&self, query: &Query) -> Result<Page, PortError> {
-        let mut page = self.inner.query(query).await?;
-        page.items = page.items.into_iter().map(|item| self.read(item)).collect();
-        Ok(page)
-    }
-    async fn put_batch(&self, puts: &[Item], deletes: &[Key]) -> Result<Leftover, PortError> {
-        let kept = puts.iter().filter(|item| !self.forgets(&item.key));
-        let kept: Vec<Item> = kept.map(|item| Item { key: self.key(&item.key), ..item.clone() }).collect();
-        if kept.is_empty() && deletes.is_empty() {
-            return Ok(Leftover::default());
-        }
-        self.inner.put_batch(&kept, deletes).await
-    }
-    async fn write(&self, write: &Write) -> Result<Written, PortError> {
-        self.inner.write(&self.bend(write)).await
-    }
-    async fn transact(&self, writes: &[Write]) -> Result<Transacted, PortError> {
-        let writes: Vec<Write> = writes.iter().filter(|write| !self.forgets(write.key())).map(|write| self.bend(write)).collect();
-        self.inner.transact(&writes).await
-    }
-}
-
-impl Bus for Planted {
-    fn publish(&self, entries: &[BusEntry]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send {
-        self.inner.publish(entries)
-    }
-}
-
-impl Queue for Planted {
-    async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
-        let lost = |body: &String| match self.plant {
+    fn send(&self, body: &str) -> Option<String> {
+        let lost = match self.plant {
             Some(Plant::SweepSilent) => body.contains("\"because\":\"sweep "),
             Some(Plant::ReportNotEvaluated) => body.contains("\"because\":\"deployer "),
             _ => false,
         };
-        if bodies.iter().all(lost) {
-            return Ok(vec![None; bodies.len()]);
-        }
-        self.inner.send(engine, bodies).await
+        (!lost).then(|| body.to_owned())
     }
-    async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
-        if self.plant == Some(Plant::WakeLost) {
-            return Ok(());
-        }
-        self.inner.send_at(engine, name, body, at).await
-    }
-}
-
-impl Clock for Planted {
-    fn now(&self) -> Timestamp {
-        self.inner.now()
-    }
-    async fn pause(&self, length: Span) {
-        self.inner.pause(length).await;
+    fn send_at(&self, _: &str, _: Timestamp) -> bool {
+        self.plant != Some(Plant::WakeLost)
     }
 }

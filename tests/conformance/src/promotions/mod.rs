@@ -1,16 +1,17 @@
 //! Promotions in the tests: a git host to play with, both halves of the engine on one worker, and the simulation.
 
 mod check;
+mod ending;
 pub mod host;
 mod planted;
 pub mod reach;
 mod rest;
-pub mod riders;
 mod scenario;
 mod sequences;
 mod servers;
 mod world;
 
+pub use ending::ending;
 pub use planted::{Plant, Planted};
 pub use scenario::{Promoting, simulate, simulate_without_sweeps};
 pub use servers::{Real, Servers};
@@ -115,9 +116,6 @@ impl OneKind for Both {
 }
 
 impl Tested for Both {
-    fn on(ports: Planted) -> Self {
-        Self::new(&ports.inner, &Shared::default(), None)
-    }
     fn takes(_: &str, detail_type: &str) -> bool {
         detail_type == OBSERVED
     }

@@ -4,7 +4,7 @@ use super::Shipyards;
 use super::check::{decode, project};
 use super::people::tell;
 use super::plan::{Order, PROJECT, SERVICE, executors};
-use crate::planted::Planted;
+use super::planted::Planted;
 use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};

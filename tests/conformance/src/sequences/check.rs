@@ -1,9 +1,9 @@
 //! Invariants on every commit.
 
 use super::freeze::Freeze;
+use super::planted::Seen;
 use super::repeats::Repeats;
 use super::timetable::{Lives, Timetable};
-use crate::planted::Seen;
 use crate::sim::Decoded;
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;

@@ -4,7 +4,7 @@ use super::Shipyards;
 use super::actors::Action;
 use super::check::project;
 use super::plan::{REVISION, shipyard, with_windows};
-use crate::planted::Seen;
+use super::planted::Seen;
 use crate::sim::Sim;
 use keelway_domain::names::Context;
 use keelway_domain::sequences::{Entrance, Execution, Flags, Lane, Override, Passage};

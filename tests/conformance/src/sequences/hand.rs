@@ -1,6 +1,6 @@
 //! A worker's engine: the executions, and the schedules, which are swept besides.
 
-use crate::planted::Planted;
+use super::planted::Planted;
 use crate::sim::{Hands, Outcome, pages, swept};
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;

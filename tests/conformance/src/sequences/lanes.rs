@@ -3,7 +3,7 @@
 
 use super::check::{Watch, decode};
 use super::plan::PROJECT;
-use crate::planted::Seen;
+use super::planted::Seen;
 use keelway_domain::sequences::{Class, Execution, Lane};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::sequences::keys::LaneKey;

@@ -10,15 +10,16 @@ mod hand;
 mod lanes;
 mod people;
 mod plan;
+mod planted;
 mod repeats;
 mod rest;
 mod still;
 mod timetable;
 
 pub use plan::Plan;
+pub use planted::Plant;
 pub use still::nobody_waits;
 
-use crate::planted::{Plant, Planted, Seen};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
 use check::Watch;
@@ -36,6 +37,7 @@ use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use plan::{PROJECT, REVISION};
+use planted::{Planted, Seen};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -5,7 +5,7 @@ use super::actors::{Action, context};
 use super::check::project;
 use super::freeze::{apply, override_windows};
 use super::plan::Order;
-use crate::planted::Planted;
+use super::planted::Planted;
 use crate::sim::{Outcome, Sim};
 use keelway_domain::names::Context;
 use keelway_engine::refusal::Refusal;

@@ -1,7 +1,7 @@
 //! Schedules: each time fires once, is skipped with a reason, or is left out because it was too late; no firing is lost.
 
 use super::check::project;
-use crate::planted::Seen;
+use super::planted::Seen;
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ServiceName};
 use keelway_domain::schedules::{Concurrency, Last, Record, Schedule};

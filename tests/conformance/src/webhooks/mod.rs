@@ -112,10 +112,3 @@ pub fn engine(worker: Worker, shared: &Shared) -> Engine {
     let receiver = Receiver { worker: worker.clone(), shared: shared.clone() };
     Webhooks::with(worker, Limits::default(), receiver)
 }
-
-/// Its receivers answer 200.
-impl From<Worker> for Receiver {
-    fn from(worker: Worker) -> Self {
-        Self { worker, shared: Shared::default() }
-    }
-}

@@ -1,8 +1,8 @@
-//! Two projects beside each other, one of them hostile, under a scheduler that a seed decides about.
-//!
-//! `KEELWAY_SEEDS` runs more seeds; `KEELWAY_BORDER_SEED=n` replays one with every request it made.
+//! Two projects beside each other, one of them hostile: the simulation, and the checks that are taken out.
 
-use keelway_conformance::border::simulate;
+use crate::suite::suite;
+use keelway_conformance::border::{Plant, simulate};
+use keelway_conformance::plants::Family;
 use keelway_conformance::sim;
 use keelway_conformance::stand::{BEGIN, object};
 use keelway_domain::border::{Act, Consent, Consents, Update};
@@ -17,14 +17,9 @@ use keelway_world::deployments::Waiting;
 use keelway_world::exec::block_on;
 use serde_json::json;
 
-#[test]
-fn every_seed_of_the_border_keeps_the_invariants() {
-    sim::hold(500, "KEELWAY_BORDER_SEED", |seed, trace| simulate(seed, None, trace));
-}
-
-#[test]
-fn one_seed_of_the_border() {
-    sim::one("KEELWAY_BORDER_SEED", |seed, trace| simulate(seed, None, trace));
+suite! {
+    seeds: 500, "KEELWAY_BORDER_SEED", simulate;
+    plants: "border", 500, simulate;
 }
 
 #[test]

@@ -1,46 +1,23 @@
 //! A second engine passes the harness of the first one.
-//!
-//! `KEELWAY_SEEDS` runs more seeds of the counters; `KEELWAY_COUNTER_SEED=n` replays one with every request it made.
 
+use crate::suite::suite;
+use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
-use keelway_conformance::counter::cases::{Case, CountersWorld};
+use keelway_conformance::counter::cases::{CountersWorld, Counts};
 use keelway_conformance::counter::simulate;
 use keelway_conformance::counter::versions::side_by_side;
 use keelway_conformance::sim::{self, Stats, Violation, number, seeds};
-use keelway_world::case::cases;
+use keelway_world::core::Method;
 
-#[test]
-fn a_fork_of_a_case_ends_like_the_case() {
-    Contracts::new(all(), CountersWorld::new).hold_in_forks();
+/// Counters have no mistakes planted.
+fn simulated(seed: u64, _: Option<()>, trace: bool) -> Result<Stats, Violation> {
+    simulate(seed, trace)
 }
 
-#[test]
-fn every_seed_of_the_counters_keeps_the_invariants() {
-    sim::hold(20_000, "KEELWAY_COUNTER_SEED", simulate);
-}
-
-#[test]
-fn one_seed_of_the_counters() {
-    sim::one("KEELWAY_COUNTER_SEED", simulate);
-}
-
-fn all() -> Vec<Case> {
-    cases().unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[test]
-fn every_case_of_the_counters_holds() {
-    Contracts::new(all(), CountersWorld::new).hold();
-}
-
-#[test]
-fn every_message_to_a_counter_twice_is_once() {
-    Contracts::new(all(), CountersWorld::new).hold_with_everything_twice();
-}
-
-#[test]
-fn a_crash_after_any_request_of_a_counter_changes_nothing() {
-    Contracts::new(all(), CountersWorld::new).hold_with_a_fault_after_each_request();
+suite! {
+    cases: Counts, CountersWorld::new;
+    faults: Counts, CountersWorld::new, but: &[Method::GetBatch, Method::Query, Method::Transact, Method::Outside];
+    seeds: 20_000, "KEELWAY_COUNTER_SEED", simulated;
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Mistakes of the sweep, of what is published, and of what is forgotten.
 
-use super::{Plant, Planted, is_execution};
+use super::{Mistake, Plant, is_execution};
+use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
 use keelway_domain::sequences::Record;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::record_id;
-use keelway_engine::ports::{Bus, BusEntry, PortError, Write};
+use keelway_engine::ports::{BusEntry, Write};
 use keelway_engine::sequences::Message;
 
-impl Planted {
+impl Mistake {
     /// An item as a mistaken sweep sees it.
     pub(super) fn swept(&self, mut item: Item) -> Item {
         let sweeps = self.state().sweeps;
@@ -30,10 +31,13 @@ impl Planted {
 
     /// A write that a mistaken engine would not make.
     pub(super) fn forgets(&self, write: &Write) -> bool {
-        let Write::Update { key, set, .. } = write else { return false };
-        match self.plant {
-            Some(Plant::ProlongForgotten) => set.len() == 1 && set.contains_key("ttl"),
-            Some(Plant::DecisionLost) => is_execution(key) && matches!(self.state().message, Some(Message::Decide { .. })),
+        match (self.plant, write) {
+            (Some(Plant::LetterForgotten), Write::Put(item, _)) => item.key.pk == "LD",
+            (Some(Plant::NoTombstone), Write::Put(item, _)) => item.key.pk.starts_with("Z#"),
+            (Some(Plant::ProlongForgotten), Write::Update { set, .. }) => set.len() == 1 && set.contains_key("ttl"),
+            (Some(Plant::DecisionLost), Write::Update { key, .. }) => {
+                is_execution(key) && matches!(self.state().message, Some(Message::Decide { .. }))
+            }
             _ => false,
         }
     }
@@ -50,24 +54,17 @@ impl Planted {
             entry.key.sk = parts.join("#");
         }
     }
+}
 
-    /// Publishes the events of records that are only about to be committed.
-    pub(super) async fn publish_early(&self, puts: &[Item]) -> Result<(), PortError> {
-        for item in puts {
-            let Some(id) = record_id(&item.key.sk) else { continue };
-            let record = item.text("j").and_then(|text| serde_json::from_str::<Record>(text).ok());
-            let context = item.key.pk.split('#').nth(2).and_then(|name| Context::new(name).ok());
-            let Some((record, context)) = record.zip(context) else { continue };
-            let entry = |event: &keelway_domain::event::CloudEvent| BusEntry {
-                source: event.source.clone(),
-                detail_type: event.ty.clone(),
-                detail: event.to_bytes(),
-            };
-            let entries: Vec<BusEntry> = record.events(&id, &context).iter().map(entry).collect();
-            for one in &entries {
-                self.inner.publish(std::slice::from_ref(one)).await?;
-            }
-        }
-        Ok(())
-    }
+/// The events of records that are only about to be committed.
+pub(super) fn published_early(puts: &[Item]) -> Vec<BusEntry> {
+    let events = puts.iter().filter_map(|item| {
+        let id = record_id(&item.key.sk)?;
+        let record = serde_json::from_str::<Record>(item.text("j")?).ok()?;
+        let context = Context::new(item.key.pk.split('#').nth(2)?).ok()?;
+        Some(record.events(&id, &context))
+    });
+    let entry =
+        |event: CloudEvent| BusEntry { source: event.source.clone(), detail_type: event.ty.clone(), detail: event.to_bytes() };
+    events.flatten().map(entry).collect()
 }

@@ -1,6 +1,6 @@
 //! Windows, schedules, retries and remediations: what is noted of them, and mistakes.
 
-use super::{Plant, Planted, is_execution};
+use super::{Mistake, Plant, is_execution};
 use keelway_domain::ids::{SubjectId, event_id};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
@@ -30,7 +30,7 @@ pub(super) fn forget_actions(item: &mut Item) {
     }
 }
 
-impl Planted {
+impl Mistake {
     /// Notes what a retry and a schedule's trigger are, and since when they count.
     pub(super) fn note_handed_in(&self, message: &Message, sent: Timestamp) {
         let (to, at) = match message {
@@ -116,6 +116,9 @@ impl Planted {
             (Some(Plant::RetriedByRequest), Ok(Message::Retry { mut to, of, from, by })) => {
                 to.execution = salted(to.execution, self.inner.core().request_count() << 1);
                 Message::Retry { to, of, from, by }.to_body()
+            }
+            (Some(Plant::AskNumberConstant), Ok(Message::Granted { to, payload, .. })) => {
+                Message::Granted { to, ask: 0, payload }.to_body()
             }
             _ => body.to_owned(),
         }

@@ -1,8 +1,8 @@
 //! The mistakes that are planted.
 
-/// The mistakes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Plant {
+use crate::plants::plants;
+
+plants! {
     /// The lane is driven before the queue entry is written.
     LaneBeforeEntry,
     /// An end and its follow-up on the same lane are two writes.
@@ -93,55 +93,4 @@ pub enum Plant {
     OlderStays,
     /// Who is held back and ends is still marked.
     HeldKept,
-}
-
-impl Plant {
-    /// All of them.
-    pub const ALL: [Plant; 45] = [
-        Plant::LaneBeforeEntry,
-        Plant::FollowUpSplit,
-        Plant::CheckStripped,
-        Plant::ContextNotRead,
-        Plant::DuplicateSilent,
-        Plant::AskNumberConstant,
-        Plant::HeadCached,
-        Plant::WakeNotResent,
-        Plant::EarlyWakeDropped,
-        Plant::AbortNotInherited,
-        Plant::PauseNotRechecked,
-        Plant::StaleExecution,
-        Plant::NoTombstone,
-        Plant::AcknowledgeAfterCommit,
-        Plant::LockUnconditional,
-        Plant::TimeOfPublication,
-        Plant::FreeLaneTaken,
-        Plant::AcceptedWhenHandled,
-        Plant::FollowUpsByOwnTime,
-        Plant::ProlongForgotten,
-        Plant::ZombieFreesLane,
-        Plant::StaleUnmarked,
-        Plant::MadeByAnybody,
-        Plant::MakerForgotten,
-        Plant::PublishedEarly,
-        Plant::FailedEntriesIgnored,
-        Plant::UnprocessedKeysIgnored,
-        Plant::LeftoverWritesIgnored,
-        Plant::SweepIgnoresFlags,
-        Plant::SweepIgnoresTriggers,
-        Plant::SweepIgnoresLanes,
-        Plant::RepeatedForEver,
-        Plant::DecisionLost,
-        Plant::ContextOverwritten,
-        Plant::LetterForgotten,
-        Plant::OldWindows,
-        Plant::HeldNotTold,
-        Plant::HeldWakeLost,
-        Plant::ScheduleUnconditional,
-        Plant::FiredByMessage,
-        Plant::FiringForgotten,
-        Plant::RetriedByRequest,
-        Plant::ActionsBeginAnew,
-        Plant::OlderStays,
-        Plant::HeldKept,
-    ];
 }

@@ -1,7 +1,7 @@
 //! What is bounded: one subscription, one receiver or one event takes nothing from the others, and nothing is delivered for ever or
 //! again.
 
-use crate::webhook_stand::{Stand, TYPE, address, subscription};
+use super::stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::stand::{self, shipyard};
 use keelway_conformance::webhooks::{Reply, Shared, engine};
 use keelway_domain::cause::Cause;

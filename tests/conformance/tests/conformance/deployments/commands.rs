@@ -1,9 +1,5 @@
-//! Every case of deployments in the in-memory world, and what must hold of every case whatever goes wrong.
-//!
-//! `KEELWAY_CASE=T07` runs one case and, if it fails, prints every request.
+//! Commands, definitions and sources that meet others, come late, or find the config gone.
 
-use keelway_conformance::chosen::{all, is_one};
-use keelway_conformance::contracts::Contracts;
 use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Starter, rollback_against_apply};
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
@@ -15,73 +11,12 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, PortError, Store, Write};
 use keelway_engine::protocol::Handled;
 use keelway_engine::registry::{Registry, Tagged};
-use keelway_world::case::{Entrance, Said, Stand, run};
-use keelway_world::core::Method;
-use keelway_world::deployments::{Case, DeploymentsStand, Deploys, Happened, REPOSITORY, SOURCE};
+use keelway_world::case::{Entrance, Said, Stand};
+use keelway_world::deployments::{DeploymentsStand, Happened, REPOSITORY, SOURCE};
 use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
 use keelway_world::story::Mode;
 use std::collections::BTreeMap;
-
-/// Orders in which each case's messages are delivered.
-const ORDERS: u64 = 12;
-
-fn with(rider: Rider) -> impl Fn(Mode) -> DeploymentsWorld {
-    move |mode| DeploymentsWorld::new(mode, rider, None)
-}
-
-/// Tells a case in which nothing goes wrong.
-fn tell(case: &Case, rider: Rider) -> Result<(), String> {
-    run(case, &mut with(rider)(Mode::Clean)).map_err(|failure| format!("{failure}\n  ({})", case.title))
-}
-
-#[test]
-fn a_fork_of_a_case_ends_like_the_case() {
-    Contracts::new(all::<Deploys>(), with(Rider::None)).hold_in_forks();
-}
-
-#[test]
-fn every_case_of_deployments_holds() {
-    Contracts::new(all::<Deploys>(), with(Rider::None)).hold();
-}
-
-/// What deployers and the API say, too.
-#[test]
-fn every_message_of_deployments_twice_is_once() {
-    Contracts::new(all::<Deploys>(), with(Rider::None)).hold_with_everything_twice();
-}
-
-#[test]
-fn a_deployment_config_evaluated_after_each_step_is_the_same() {
-    Contracts::new(all::<Deploys>(), with(Rider::Evaluated)).hold();
-}
-
-/// Requests of deployers and of the API among them.
-#[test]
-fn a_fault_after_any_request_of_deployments_changes_nothing() {
-    let points = Contracts::new(all::<Deploys>(), with(Rider::None)).hold_with_a_fault_after_each_request();
-    if !is_one() {
-        let none: Vec<_> = points.iter().filter(|(_, n)| **n == 0).map(|(method, _)| *method).collect();
-        assert_eq!(none, Vec::<Method>::new(), "no case fails after these");
-    }
-}
-
-/// Of each step's messages, and pushes that are no longer new among them.
-#[test]
-fn any_order_of_delivery_of_deployments_is_the_same() {
-    let mut failures = vec![];
-    let cases = all::<Deploys>();
-    for case in &cases {
-        if tell(case, Rider::None).is_err() {
-            continue;
-        }
-        for seed in 0..ORDERS {
-            failures.extend(tell(case, Rider::Shuffled(seed)).err().map(|what| format!("order {seed}: {what}")));
-        }
-    }
-    println!("{} cases in {ORDERS} orders each", cases.len());
-    assert!(failures.is_empty(), "{}:\n{}", failures.len(), failures[..failures.len().min(10)].join("\n"));
-}
 
 #[test]
 fn what_is_applied_while_a_rollback_is_decided_stays() {

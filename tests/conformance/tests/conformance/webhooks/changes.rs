@@ -1,7 +1,7 @@
 //! Changes of subscriptions while deliveries are under way: a worker that has handled events before learns of them in time. And
 //! what its events cost.
 
-use crate::webhook_stand::{Stand, TYPE, address, subscription};
+use super::stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::webhooks::Reply;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_world::exec::{block_on, step};

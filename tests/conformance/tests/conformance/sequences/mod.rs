@@ -1,35 +1,40 @@
-//! Every case of sequences in the in-memory world, and the contracts over every case.
+//! Sequences: the cases, the simulation, the planted faults; and by topic, what only direct tests show.
 //!
 //! `KEELWAY_CASE=KC-07` runs one case and, if it fails, prints every request.
 
-use keelway_conformance::chosen::{all, is_one};
+mod contention;
+mod costs;
+mod duplicates;
+mod lanes_and_expiry;
+mod leftovers;
+mod listing;
+mod loops;
+mod regressions;
+mod scale;
+mod sizes;
+
+use crate::suite::suite;
+use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
+use keelway_conformance::plants::Family;
+use keelway_conformance::sequences::{Plant, simulate};
+use keelway_conformance::sim;
 use keelway_world::core::Method;
 use keelway_world::sequences::{Keptn, SequencesWorld, cases};
 
-#[test]
-fn a_fork_of_a_case_ends_like_the_case() {
-    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_in_forks();
+suite! {
+    cases: Keptn, SequencesWorld::new;
+    // This engine makes no request to other people's servers.
+    faults: Keptn, SequencesWorld::new, but: &[Method::Outside];
+    seeds: 20_000, "KEELWAY_SEED", simulate;
+    plants: "sequences", 12_000, simulate;
 }
 
 #[test]
-fn every_case_holds() {
-    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold();
-}
-
-#[test]
-fn everything_twice_is_everything_once() {
-    Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_with_everything_twice();
-}
-
-#[test]
-fn a_crash_after_any_request_changes_nothing() {
-    let points = Contracts::new(all::<Keptn>(), SequencesWorld::new).hold_with_a_fault_after_each_request();
-    if !is_one() {
-        // This engine makes no request to other people's servers.
-        let used = points.iter().filter(|(method, _)| **method != Method::Outside);
-        let none: Vec<_> = used.filter(|(_, n)| **n == 0).map(|(method, _)| method).collect();
-        assert!(none.is_empty(), "no scenario crashes after {none:?}");
+fn a_seed_is_the_whole_story() {
+    for seed in 0..100 {
+        let run = || simulate(seed, None, true).map(|stats| stats.0).map_err(|violation| (violation.rule, violation.trace));
+        assert_eq!(run(), run(), "seed {seed} ran differently the second time");
     }
 }
 

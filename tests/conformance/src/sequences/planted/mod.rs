@@ -1,18 +1,17 @@
-//! Planted faults: mistakes a protocol like this is built against, made by a wrapper between the engine and its ports. The
-//! simulation has to find each of them. The engine itself has no hook for any of this.
+//! Planted faults of sequences: mistakes a protocol like this is built against. The simulation has to find each of them.
 
+mod bend;
 mod extras;
 mod plant;
-mod ports;
 mod sweeps;
 
 pub use plant::Plant;
 
+use crate::bent::Bent;
 use keelway_domain::cause::Cause;
 use keelway_engine::item::{Attr, Item, Key};
-use keelway_engine::ports::{Condition, Page, PortError, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Page, Write};
 use keelway_engine::sequences::{Address, Body, Delivery, Message};
-use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -66,13 +65,16 @@ struct State {
     runs: Option<u64>,
 }
 
-/// Ports with a mistake, or none.
-pub struct Planted {
+/// A mistake, or none, and what is noted of the requests.
+pub struct Mistake {
     inner: Worker,
     plant: Option<Plant>,
     seen: Arc<Mutex<Seen>>,
     state: Mutex<State>,
 }
+
+/// Ports with a mistake, or none.
+pub type Planted = Bent<Mistake>;
 
 fn is_execution(key: &Key) -> bool {
     key.pk.starts_with("C#") && key.sk.starts_with("X#")
@@ -112,28 +114,11 @@ fn by_itself(delivery: &Delivery) -> u64 {
 impl Planted {
     /// Around these ports.
     pub fn new(inner: Worker, plant: Option<Plant>, seen: Arc<Mutex<Seen>>) -> Self {
-        Self { inner, plant, seen, state: Mutex::default() }
+        Self(Mistake { inner, plant, seen, state: Mutex::default() })
     }
-    /// A message begins; `None`: something else does.
-    pub fn begin(&self, received: Option<&Received>) {
-        let delivery: Option<Delivery> = received.and_then(Received::delivery);
-        let cause = delivery.as_ref().map_or(0, by_itself);
-        let (mut message, mut outside) = (None, false);
-        match delivery.map(|delivery| (delivery.sent, delivery.body)) {
-            Some((sent, Body::Own(own))) => {
-                self.note_handed_in(&own, sent);
-                message = Some(own);
-            }
-            Some((sent, Body::Event(event))) => {
-                outside = true;
-                self.seen().sent.entry(event.id).or_default().insert(sent.0);
-            }
-            _ => {}
-        }
-        let mut state = self.state();
-        let older = std::mem::take(&mut state.older);
-        *state = State { message, outside, cause, older, reads: state.reads, ..State::default() };
-    }
+}
+
+impl Mistake {
     /// Whether the message at hand has changed an execution or a schedule.
     pub fn committed(&self) -> bool {
         self.state().committed
@@ -151,69 +136,6 @@ impl Planted {
     /// Settling, not following up on one's own commit.
     fn settles(&self) -> bool {
         !self.committed()
-    }
-
-    fn read(&self, item: Item) -> Item {
-        self.note_revision(&item);
-        match self.plant {
-            Some(Plant::StaleExecution) if is_execution(&item.key) => {
-                let mut state = self.state();
-                state.reads += 1;
-                let old = state.older.insert(item.key.clone(), item.clone());
-                old.filter(|_| state.reads.is_multiple_of(5)).unwrap_or(item)
-            }
-            Some(Plant::AbortNotInherited)
-                if is_execution(&item.key) && matches!(self.state().message, Some(Message::Follow { .. })) =>
-            {
-                let context = Key::new(item.key.pk.as_str(), "!");
-                let epoch = self.inner.core().table.peek(&context).and_then(|item| item.number("ep")).unwrap_or(0);
-                item.with("ep", epoch)
-            }
-            Some(Plant::ZombieFreesLane) if is_execution(&item.key) => {
-                let id = item.key.sk.trim_start_matches("X#").to_owned();
-                self.state().asks.entry(id).or_insert(item.number("q").unwrap_or(0));
-                item
-            }
-            Some(Plant::MadeByAnybody) if item.key.sk.starts_with("T#") => remade(item, self.state().cause),
-            Some(Plant::MakerForgotten) if item.key.sk.starts_with("T#") => remade(item, 0),
-            Some(Plant::OldWindows) => self.outdated(item),
-            _ => self.swept(item),
-        }
-    }
-
-    fn bend(&self, write: &Write) -> Write {
-        let mut write = write.clone();
-        match (self.plant, &mut write) {
-            (Some(Plant::AskNumberConstant), Write::Put(item, _)) if is_entry(&item.key) => item.key = first_ask(&item.key),
-            (Some(Plant::AskNumberConstant), Write::Update { key, set, .. }) if is_execution(key) || is_lock(key) => {
-                if let Some(number) = set.get_mut("q") {
-                    *number = Attr::N(0);
-                }
-            }
-            (Some(Plant::LockUnconditional), Write::Update { key, condition, .. }) if is_lock(key) => {
-                *condition = Condition::Always
-            }
-            (Some(Plant::AcceptedWhenHandled), Write::Put(item, _)) if is_execution(&item.key) && item.number("cl") == Some(1) => {
-                drop(item.attrs.insert("ac".into(), Attr::N(self.inner.core().now.0)));
-            }
-            (Some(Plant::FollowUpsByOwnTime), Write::Put(item, _)) if is_execution(&item.key) => {
-                let own = item.number("bo");
-                item.attrs.extend(own.map(|at| ("ac".into(), Attr::N(at))));
-            }
-            (Some(Plant::ContextOverwritten), Write::Put(item, condition))
-                if item.key.pk.starts_with("C#") && item.key.sk == "!" =>
-            {
-                *condition = Condition::Always;
-            }
-            (Some(Plant::HeldKept), Write::Update { key, set, remove, .. }) if is_execution(key) && set.contains_key("en") => {
-                remove.retain(|name| name != "hd");
-            }
-            (Some(Plant::ScheduleUnconditional), Write::Update { key, condition, .. }) if extras::is_schedule(key) => {
-                *condition = Condition::Always;
-            }
-            _ => {}
-        }
-        write
     }
 
     /// Notes when whoever gives a lane away looked at its queue.
@@ -263,17 +185,5 @@ impl Planted {
         }
         let begun = writes.iter().filter(|write| matches!(write, Write::Put(..)) && is_execution(write.key()));
         self.state().begun.extend(begun.map(|write| write.key().clone()));
-    }
-
-    /// The parts of a transaction that a mistaken engine would make.
-    async fn split(&self, writes: Vec<Write>) -> Result<Transacted, PortError> {
-        let (first, rest) = writes.split_at(1);
-        if self.inner.write(&first[0]).await? != Written::Done {
-            return Ok(Transacted::Cancelled(vec![false; writes.len()]));
-        }
-        for write in rest {
-            drop(self.inner.write(write).await?);
-        }
-        Ok(Transacted::Done)
     }
 }

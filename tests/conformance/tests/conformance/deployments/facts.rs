@@ -3,7 +3,6 @@
 use keelway_conformance::deployments::{Shop, definition, on_image, tag};
 use keelway_domain::deployments::definition::{AutoRollback, Concurrency, Definition, Trigger};
 use keelway_domain::deployments::{Call, Command, Progress, Status};
-use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::images::Push;
 use keelway_engine::deployments::{Address, Message, keys};

@@ -1,0 +1,21 @@
+//! Webhooks: the cases, the simulation, the planted faults; and by topic, what only direct tests show.
+//!
+//! `KEELWAY_CASE=W-03` runs one case and, if it fails, prints every request.
+
+mod bounds;
+mod changes;
+mod stand;
+
+use crate::suite::suite;
+use keelway_conformance::chosen::all;
+use keelway_conformance::contracts::Contracts;
+use keelway_conformance::plants::Family;
+use keelway_conformance::sim;
+use keelway_conformance::webhooks::{Hooks, HooksWorld, Plant, simulate};
+
+suite! {
+    cases: Hooks, HooksWorld::new;
+    faults: Hooks, HooksWorld::new;
+    seeds: 20_000, "KEELWAY_WEBHOOK_SEED", simulate;
+    plants: "webhooks", 2000, simulate;
+}
