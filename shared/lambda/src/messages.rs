@@ -29,9 +29,12 @@ pub struct Consumer<I: Inbox> {
     holds: bool,
 }
 
-/// From a message's body, when it was sent, and whether it was delivered before: what it says, and what that is about.
+/// Reads a message from its body, when it was sent, and whether it was delivered before, as [`delivery`] does.
+pub type Read<M> = fn(&str, Timestamp, bool) -> Result<Delivery<M>, NotUnderstood>;
+
+/// How messages are read, and what each is about.
 struct Reader<M> {
-    read: fn(&str, Timestamp, bool) -> Result<Delivery<M>, NotUnderstood>,
+    read: Read<M>,
     about: fn(&Delivery<M>) -> About,
 }
 
@@ -47,7 +50,7 @@ where
 
     /// For a queue that also has what [`delivery`] does not read.
     #[must_use]
-    pub fn reading(mut self, read: fn(&str, Timestamp, bool) -> Result<Delivery<I::Message>, NotUnderstood>) -> Self {
+    pub fn reading(mut self, read: Read<I::Message>) -> Self {
         self.reader.read = read;
         self
     }
