@@ -180,7 +180,7 @@ fn the_same_push_again_wakes_those_who_were_not_told() {
     let head = keys::head(&tag("main"));
     let tell = |shop: &Shop| -> Task<bool> {
         let (engine, push) = (shop.engine(), push.clone());
-        Box::pin(async move { engine.configs.pushed("shop", "images", &push).await.unwrap() })
+        Box::pin(async move { engine.decides.pushed("shop", "images", &push).await.unwrap() })
     };
     let mut first = tell(&shop);
     while shop.world.story.world.core().table.peek(&head).is_none() {
