@@ -5,7 +5,6 @@ use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_conformance::deployments::{DeploymentsWorld, Rider};
 use keelway_conformance::promotions::{PromotionsWorld, Rider as PromotionRider};
-use keelway_conformance::webhooks::HooksWorld;
 use keelway_deployers_stand::stand::{self, Stand as DeployersStand, definition};
 use keelway_domain::deployments::Command;
 use keelway_domain::deployments::definition::{FailurePolicy, Weight};
@@ -21,6 +20,7 @@ use keelway_world::promotions::PromotionsStand;
 use keelway_world::promotions::host::{Deed, GitHost};
 use keelway_world::sequences::{SequencesStand, SequencesWorld};
 use keelway_world::story::{BEGINNING, Mode};
+use keelway_world::webhooks::HooksWorld;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -22,9 +22,8 @@ use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::keys::LaneKey;
 use keelway_wire::cloudevent::{Origin, parse};
-use keelway_world::bus::rule_takes;
 use keelway_world::case::{Answer, Entrance, Said, Stand};
-use keelway_world::sequences::{Evaluate, LaneView, Listed, SequencesStand};
+use keelway_world::sequences::{Evaluate, LaneView, Listed, SequencesStand, takes};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -109,7 +108,7 @@ impl<'a> CloudStand<'a> {
         let source = event["source"].as_str().unwrap_or(DEFAULT_SOURCE);
         let (before, sent) = (self.known(context, Root::Outside), self.now());
         self.stack.put_event(event)?;
-        let said = if !rule_takes(source, event["type"].as_str().unwrap_or_default()) {
+        let said = if !takes(source, event["type"].as_str().unwrap_or_default()) {
             // Nobody is to handle it: once one that came after it is handled, this one has been passed over.
             let later = history(context);
             self.inputs.insert(text(&later["id"]));

@@ -19,7 +19,7 @@ use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
 use keelway_engine::sequences::{self, Sequences};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::World;
-use keelway_world::bus::{Publication, rule_takes};
+use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ pub fn published(publication: &Publication) -> Option<CloudEvent> {
 pub fn takers(event: &CloudEvent) -> impl Iterator<Item = &'static str> {
     let followed = event.source == SOURCE && event.ty.ends_with(".finished") && event.data.contains_key("promotion");
     let rules = [
-        (sequences::NAME, rule_takes(&event.source, &event.ty)),
+        (sequences::NAME, keelway_world::sequences::takes(&event.source, &event.ty)),
         (deployments::NAME, keelway_world::deployments::takes(&event.source, &event.ty)),
         (promotions::NAME, followed || event.ty == promotions::observations::OBSERVED),
     ];

@@ -1,6 +1,5 @@
-//! The bus's twin: keeps what was published, refuses what EventBridge refuses, and says what our rule takes.
+//! The bus's twin: keeps what was published, and refuses what EventBridge refuses.
 
-use keelway_domain::event::{APPROVAL_SOURCE, SOURCE};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{BusEntry, PortError};
 use std::collections::HashMap;
@@ -33,16 +32,6 @@ pub struct BusTwin {
 
 /// What one request may carry, in bytes.
 const REQUEST_BYTES: usize = 256 * 1024;
-
-/// Whether the rule that feeds the engine's queue takes an event: Keptn's types, but not our own publications.
-pub fn rule_takes(source: &str, detail_type: &str) -> bool {
-    detail_type.starts_with("sh.keptn.") && source != SOURCE && source != APPROVAL_SOURCE
-}
-
-/// Whether the rule that feeds the queue of webhooks takes an event.
-pub fn webhooks_rule_takes(detail_type: &str) -> bool {
-    detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
-}
 
 /// The top-level `id` of an event as our writer orders its attributes (sorted, `data` before `id`, no object after it).
 fn id_of(detail: &str) -> &str {

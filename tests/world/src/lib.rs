@@ -12,6 +12,7 @@ pub mod core;
 pub mod deployments;
 pub mod exec;
 pub mod fork;
+pub mod halves;
 pub mod promotions;
 pub mod queue;
 pub mod rng;
@@ -20,6 +21,7 @@ pub mod story;
 pub mod table;
 pub mod tested;
 pub mod units;
+pub mod webhooks;
 pub mod worker;
 pub mod world;
 

@@ -176,7 +176,7 @@ fn tell(form: Form, case: &Case) -> Result<(), String> {
     }
     let registered =
         Registered { host: NAME.into(), form: host.form().into(), api: host.api(), secret: None, webhook_secret: None };
-    block_on(world.api.pipelines.git_hosts().apply(&Address::parse("git"), &registered, "")).map_err(|error| error.to_string())?;
+    block_on(world.api.decides.git_hosts().apply(&Address::parse("git"), &registered, "")).map_err(|error| error.to_string())?;
     let told = run(case, &mut world).map_err(|failure| failure.to_string());
     let mut broken = world.host.broken();
     broken.extend(world.story.broken.iter().cloned());

@@ -11,19 +11,13 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use keelway_wire::cloudevent::from_bus_envelope;
-use keelway_world::bus::{rule_takes, webhooks_rule_takes};
-use keelway_world::case::Dialect;
-use keelway_world::promotions::Promotes;
+use keelway_world::{promotions, sequences, webhooks};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// A rule of the template by the end of its name, and what stands for it in memory.
 type Twin = (&'static str, fn(&str, &str) -> bool);
-const TWINS: [Twin; 3] = [
-    ("sequences", rule_takes),
-    ("observations", <Promotes as Dialect>::takes),
-    ("webhooks", |_, detail_type| webhooks_rule_takes(detail_type)),
-];
+const TWINS: [Twin; 3] = [("sequences", sequences::takes), ("observations", promotions::takes), ("webhooks", webhooks::takes)];
 
 pub fn tests() -> Vec<Test<Bed>> {
     let folder = std::env::var_os("KEELWAY_ORACLES").map(PathBuf::from);

@@ -22,18 +22,13 @@ use crate::sim::OneKind;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::{Definition, ImageChange, ImageTag, Strategy, StrategyKind, Trigger};
 use keelway_domain::deployments::{Call, Config, Desired, LEASE, Progress, Reply, SOURCE};
-use keelway_domain::event::CloudEvent;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::deployers::Told;
-use keelway_engine::deployments::{Address, Deployments, Job, Limits, Message, NAME, keys};
-use keelway_engine::item::Key;
+use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, keys};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::sweep::Tick;
-use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
-use keelway_engine::register;
-use keelway_world::Tested;
+use keelway_engine::protocol::{Handled, Inbox, Loaded};
+use keelway_world::halves::Halves;
 use keelway_world::worker::Worker;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,7 +70,7 @@ impl Starter {
     fn engines(&self, plant: Option<Plant>) -> impl Fn(Worker) -> Both + Send + Sync + 'static {
         let starter = self.clone();
         move |worker| {
-            let both = Both::new(&worker, &starter, plant);
+            let both = both(&worker, &starter, plant);
             Inbox::ports(&both).begin(None);
             both
         }
@@ -93,40 +88,26 @@ impl Starter {
 }
 
 /// The engine, and what starts its deployers, on one worker.
-pub struct Both {
-    /// Decides.
-    pub configs: Deployments<Planted>,
+pub type Both = Halves<Deployments<Planted>, Deployers>;
+
+/// Starts deployers, serves them, and is one of them.
+pub struct Deployers {
+    configs: Deployments<Planted>,
     worker: Worker,
     starter: Starter,
 }
 
-/// The messages of both.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Either {
-    /// To a config.
-    Config(Message),
-    /// To whoever starts deployers.
-    Deployer(Job),
-}
-
-impl OwnMessage for Either {
-    fn sameness(&self) -> Sameness {
-        match self {
-            Either::Config(message) => message.sameness(),
-            Either::Deployer(job) => job.sameness(),
-        }
-    }
-}
-
-impl Both {
-    /// On a worker, with the starter in reach.
-    pub fn new(worker: &Worker, starter: &Starter, plant: Option<Plant>) -> Self {
+/// On a worker, with the starter in reach.
+pub fn both(worker: &Worker, starter: &Starter, plant: Option<Plant>) -> Both {
+    let ports = Planted::new(worker.clone(), plant);
+    let configs = || {
         let limits = Limits { account: HERE.0.into(), region: HERE.1.into(), ..Limits::default() };
-        let ports = Planted::new(worker.clone(), plant);
-        Self { configs: Deployments::new(ports, limits), worker: worker.clone(), starter: starter.clone() }
-    }
+        Deployments::new(ports.clone(), limits)
+    };
+    Both { decides: configs(), carries: Deployers { configs: configs(), worker: worker.clone(), starter: starter.clone() } }
+}
 
+impl Deployers {
     /// Takes what a deployer says of version `n`, as whoever serves deployers does.
     ///
     /// # Errors
@@ -164,9 +145,7 @@ impl Both {
         };
         self.worker.outside(|| format!("start {token}"), start).await.map(|()| Handled::Recorded)
     }
-}
 
-impl Both {
     /// Carries out what a deployer asked for, or takes it back: in one step here.
     async fn carry(&self, of: &Address, n: u64, attempt: u32) -> Result<Handled, PortError> {
         let version = format!("{}-{n}-{attempt}", of.name);
@@ -206,11 +185,11 @@ impl Both {
     }
 }
 
-impl Inbox for Both {
+impl Inbox for Deployers {
     type Ports = Planted;
-    type Message = Either;
+    type Message = Job;
 
-    const NAME: &'static str = NAME;
+    const NAME: &'static str = DEPLOYERS;
 
     fn ports(&self) -> &Planted {
         Inbox::ports(&self.configs)
@@ -218,38 +197,13 @@ impl Inbox for Both {
     fn retention(&self) -> Span {
         self.configs.retention()
     }
-    async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        self.configs.event(event, cause).await
-    }
-    async fn message(&self, message: &Either, cause: Cause) -> Result<Handled, PortError> {
-        match message {
-            Either::Config(message) => self.configs.message(message, cause).await,
-            Either::Deployer(job) => self.start(job).await,
-        }
-    }
-}
-
-impl Engine<Config> for Both {
-    async fn perform(&self, x: &Config, duty: &<Config as Subject>::Duty) -> Result<(), PortError> {
-        self.configs.perform(x, duty).await
-    }
-    async fn look(&self, open: &[Loaded<Config>], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
-        self.configs.look(open, tick).await
+    async fn message(&self, job: &Job, _: Cause) -> Result<Handled, PortError> {
+        self.start(job).await
     }
 }
 
 impl OneKind for Both {
     type Subject = Config;
-}
-
-impl Tested for Both {
-    fn takes(source: &str, ty: &str) -> bool {
-        keelway_world::deployments::takes(source, ty)
-    }
-    /// Configs, their definitions, snapshots and attempts that have ended, and what tags point to.
-    fn is_state(key: &Key) -> bool {
-        register::is_state(keelway_engine::deployments::keys::PARTITIONS, key)
-    }
 }
 
 /// A tag of the tests' artifact source.

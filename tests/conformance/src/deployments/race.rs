@@ -1,6 +1,6 @@
 //! Somebody applies a definition while a rollback is decided, at every point of it.
 
-use super::{Both, DeploymentsWorld, Plant, Rider, Starter, definition};
+use super::{DeploymentsWorld, Plant, Rider, Starter, both, definition};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{Back, Call, Command, LEASE, Progress};
 use keelway_domain::note::Note;
@@ -76,7 +76,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
         letter: None,
         again: false,
     };
-    let engine = Both::new(&world.story.world.worker(3), &Starter::default(), plant);
+    let engine = both(&world.story.world.worker(3), &Starter::default(), plant);
     Inbox::ports(&engine).begin(Some(&received));
     let mut task = Box::pin(handle(&engine, &received));
     let mut done = false;
@@ -86,10 +86,10 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
     let mut later = config("b");
     later.strategy.timeout = LATER;
     // The config is not woken yet: only the definition has changed.
-    let api = Both::new(&world.story.world.worker(0), &Starter::default(), plant);
+    let api = both(&world.story.world.worker(0), &Starter::default(), plant);
     Inbox::ports(&api).begin(None);
     let wanted = Wanted { definition: &later, source: "", by: "ann", request: None, over: None };
-    block_on(api.configs.apply(&to, &wanted)).map_err(|error| error.to_string())?;
+    block_on(api.decides.apply(&to, &wanted)).map_err(|error| error.to_string())?;
     if !done {
         block_on(task).map_err(|error| error.to_string())?;
     }

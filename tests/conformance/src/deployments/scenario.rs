@@ -3,7 +3,7 @@
 use super::check::{Watch, read};
 use super::crew::{self, Fate, Heard, Say, lock};
 use super::plan::{self, Edit};
-use super::{Both, Plant, Starter};
+use super::{Both, Plant, Starter, both};
 use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
@@ -146,7 +146,7 @@ impl Deploying {
         *newest = newest.clone().max((at, image.clone()));
         let push = Push { tag: tag.into(), image, at, by: String::new() };
         sim.work(self, action, move |engine: Arc<Both>| {
-            Box::pin(async move { engine.configs.pushed("shop", "images", &push).await.map(|_| None) })
+            Box::pin(async move { engine.decides.pushed("shop", "images", &push).await.map(|_| None) })
         });
     }
 
@@ -169,7 +169,7 @@ impl Deploying {
         let (to, crew, sent) = (self.configs[place].0.clone(), self.crew.clone(), sim.world.now());
         sim.work(self, Action::Deployer(who, say), move |engine: Arc<Both>| -> Task<Outcome> {
             Box::pin(async move {
-                let told = engine.say(&to, n, &call).await?;
+                let told = engine.carries.say(&to, n, &call).await?;
                 lock(&crew).hear(who, say, sent, &told);
                 Ok(None)
             })
@@ -215,7 +215,7 @@ impl Deploying {
 async fn apply(engine: Arc<Both>, to: Address, definition: Definition) -> Outcome {
     let source = definition.template.to_string();
     let wanted = Wanted { definition: &definition, source: &source, by: "ann", request: None, over: None };
-    engine.configs.apply(&to, &wanted).await.map(|_| None)
+    engine.decides.apply(&to, &wanted).await.map(|_| None)
 }
 
 impl Scenario for Deploying {
@@ -223,17 +223,17 @@ impl Scenario for Deploying {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Both> {
-        Arc::new(Both::new(&ports, &self.starter, self.plant))
+        Arc::new(both(&ports, &self.starter, self.plant))
     }
     fn prepare(&mut self, world: &World) {
-        let engine = Both::new(&world.worker(0), &self.starter, None);
+        let engine = both(&world.worker(0), &self.starter, None);
         let source = ArtifactSource {
             from: Origin::Webhook { secret: "hook".into() },
             tags: BTreeMap::new(),
             images: vec![],
             vouched: false,
         };
-        drop(block_on(engine.configs.apply_source(&Address::new("shop", "images"), &source, "")));
+        drop(block_on(engine.decides.apply_source(&Address::new("shop", "images"), &source, "")));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
         self.watch.skew = sim.troubles.skew;
@@ -257,7 +257,7 @@ impl Scenario for Deploying {
             Action::Delete(place) => {
                 let to = self.configs[place].0.clone();
                 sim.work(self, action, move |engine: Arc<Both>| {
-                    Box::pin(async move { engine.configs.delete(&to).await.map(|_| None) })
+                    Box::pin(async move { engine.decides.delete(&to).await.map(|_| None) })
                 });
             }
             Action::Ask(place, command, id) => {

@@ -1,6 +1,6 @@
 //! A world with one artifact source and the config `app`, for tests that say what happens when.
 
-use super::{Both, DeploymentsWorld, Rider, Starter};
+use super::{Both, DeploymentsWorld, Rider, Starter, both};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, Config, LEASE, Progress, Status};
@@ -50,7 +50,7 @@ impl Shop {
 
     /// An engine beside the one that handles messages.
     pub fn engine(&self) -> Both {
-        let engine = Both::new(&self.world.story.world.worker(5), &Starter::default(), None);
+        let engine = both(&self.world.story.world.worker(5), &Starter::default(), None);
         Inbox::ports(&engine).begin(None);
         engine
     }
@@ -134,7 +134,7 @@ impl Shop {
 
     /// Whether the source told that an image is gone.
     pub fn is_gone(&self, digest: &str) -> bool {
-        let gone = block_on(self.engine().configs.gone(&[("shop".into(), SOURCE.into())], &[format!("sha256:{digest}")]));
+        let gone = block_on(self.engine().decides.gone(&[("shop".into(), SOURCE.into())], &[format!("sha256:{digest}")]));
         !gone.expect("nothing is in the way").is_empty()
     }
 

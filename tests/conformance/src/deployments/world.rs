@@ -1,6 +1,6 @@
 //! The world as a stand for the cases of deployments: the engine, an API beside it, and whoever starts deployers.
 
-use super::{Both, HERE, Plant, Starter};
+use super::{Both, HERE, Plant, Starter, both};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Repository};
 use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
@@ -90,7 +90,7 @@ impl DeploymentsWorld {
         if let Rider::Shuffled(seed) = rider {
             (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
         }
-        let api = Both::new(&story.world.worker(API), &starter, plant);
+        let api = both(&story.world.worker(API), &starter, plant);
         let (configs, pushes) = (BTreeSet::new(), vec![]);
         Self { story, starter, api, rider, plant, configs, events: 0, evaluations: 0, pushes, rng }
     }
@@ -119,10 +119,10 @@ impl DeploymentsWorld {
 
     /// What a command would be refused for, if it would.
     fn refusal(&self, of: &Address, command: &Command, note: &Note) -> Option<String> {
-        let Some(view) = block_on(self.api.configs.view(of)).ok()? else {
+        let Some(view) = block_on(self.api.decides.view(of)).ok()? else {
             return Some(format!("there is no deployment config {}", of.name));
         };
-        block_on(self.api.configs.forecast(of, &view, command, note)).ok()?.err().as_ref().map(reason)
+        block_on(self.api.decides.forecast(of, &view, command, note)).ok()?.err().as_ref().map(reason)
     }
 
     fn finish(&mut self) {
@@ -233,7 +233,7 @@ impl Forked for DeploymentsWorld {
         let starter = self.starter.fork();
         let story = self.story.fork_of(mode, starter.engines(self.plant));
         Self {
-            api: Both::new(&story.world.worker(API), &starter, self.plant),
+            api: both(&story.world.worker(API), &starter, self.plant),
             story,
             starter,
             rider: self.rider,
@@ -257,7 +257,7 @@ impl Forked for DeploymentsWorld {
 
 impl DeploymentsStand for DeploymentsWorld {
     fn bind(&mut self, namespace: &str, name: &str, source: &ArtifactSource) {
-        drop(block_on(self.api.configs.apply_source(&to(namespace, name), source, "")));
+        drop(block_on(self.api.decides.apply_source(&to(namespace, name), source, "")));
     }
     fn apply(&mut self, namespace: &str, name: &str, definition: &Definition, asks: Option<u64>) -> Answer {
         let of = to(namespace, name);
@@ -269,7 +269,7 @@ impl DeploymentsStand for DeploymentsWorld {
                 let source = definition.template.to_string();
                 let request = asks.map(|version| Request { version, causes: vec![] });
                 let wanted = Wanted { definition: &definition, source: &source, by: "ann", request, over: None };
-                both.configs.apply(&of, &wanted).await
+                both.decides.apply(&of, &wanted).await
             }
         });
         match done {
@@ -283,7 +283,7 @@ impl DeploymentsStand for DeploymentsWorld {
         let of = to(namespace, name);
         let done = self.request(move |both| {
             let of = of.clone();
-            async move { both.configs.delete(&of).await }
+            async move { both.decides.delete(&of).await }
         });
         match done {
             Ok(true) => Answer::status(200, ""),
@@ -299,7 +299,7 @@ impl DeploymentsStand for DeploymentsWorld {
             let (namespace, push) = (namespace.to_owned(), Push { tag: tag.clone(), image, at: what.at, by: String::new() });
             let done = self.request(move |both| {
                 let (namespace, push) = (namespace.clone(), push.clone());
-                async move { both.configs.pushed(&namespace, SOURCE, &push).await }
+                async move { both.decides.pushed(&namespace, SOURCE, &push).await }
             });
             return match done {
                 Ok(true) => Answer::status(200, ""),
@@ -320,10 +320,10 @@ impl DeploymentsStand for DeploymentsWorld {
         let asked = self.request(move |both| {
             let answers = answers.clone();
             async move {
-                both.configs.ask_registries(&answers, || true).await?;
+                both.decides.ask_registries(&answers, || true).await?;
                 // As the sweep does.
                 let mut tick = Tick::default();
-                while !sweep::page(&both.configs, &mut tick).await?.finished {}
+                while !sweep::page(&both.decides, &mut tick).await?.finished {}
                 Ok(())
             }
         });
@@ -342,7 +342,7 @@ impl DeploymentsStand for DeploymentsWorld {
         let (of, call) = (to(namespace, name), call.clone());
         let told = self.request(move |both| {
             let (of, call) = (of.clone(), call.clone());
-            async move { both.say(&of, n, &call).await }
+            async move { both.carries.say(&of, n, &call).await }
         });
         let word = |desired| serde_json::to_value(desired).ok().and_then(|word| word.as_str().map(str::to_owned));
         match told.map(|told| told.reply) {

@@ -2,7 +2,7 @@
 //! the invariants are read from it, not from the engine's state.
 
 use super::sequences::Run;
-use super::{Both, Plant};
+use super::{Both, Plant, both};
 use keelway_domain::promotions::definition::PullRequest;
 use keelway_domain::promotions::{Made, Outcome};
 use keelway_domain::time::Timestamp;
@@ -133,7 +133,7 @@ impl Shared {
     /// Makes engines with this host in reach, and a mistake or none.
     pub(super) fn engines(&self, plant: Option<Plant>) -> impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static {
         let host = self.clone();
-        move |worker| Both::new(worker, &host, plant)
+        move |worker| both(worker, &host, plant)
     }
     /// The host as it is.
     pub fn lock(&self) -> MutexGuard<'_, Host> {

@@ -2,7 +2,7 @@
 
 use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
-use super::{Both, Plant, app, definition, settings, target};
+use super::{Both, Plant, app, both, definition, settings, target};
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, InFlight, Strategy, Target};
@@ -186,9 +186,7 @@ impl Promoting {
     }
 
     fn hand_in(&self, sim: &mut Sim<Self>, action: Action, fact: Fact) {
-        sim.work(self, action, move |engine: Arc<Both>| {
-            Box::pin(async move { engine.pipelines.observe(&fact).await.map(|_| None) })
-        });
+        sim.work(self, action, move |engine: Arc<Both>| Box::pin(async move { engine.decides.observe(&fact).await.map(|_| None) }));
     }
 
     fn sweep(&self, sim: &mut Sim<Self>) {
@@ -279,18 +277,18 @@ impl Scenario for Promoting {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Both> {
-        Arc::new(Both::new(&ports, &self.host, self.plant))
+        Arc::new(both(&ports, &self.host, self.plant))
     }
     fn prepare(&mut self, world: &World) {
-        let engine = Both::new(&world.worker(0), &self.host, None);
+        let engine = both(&world.worker(0), &self.host, None);
         for (to, definition) in &self.pipelines {
-            drop(block_on(engine.pipelines.apply(to, definition, "as applied")));
+            drop(block_on(engine.decides.apply(to, definition, "as applied")));
         }
         for name in ENVIRONMENTS {
             for place in 0..self.targets {
                 let target = target(name, place);
                 let observed = Observed { revision: Some("v1".into()), ready: true, error: None, at: world.now(), by: vec![] };
-                drop(block_on(engine.pipelines.observe(&Fact { app: app(), target: target.clone(), version: 0, observed })));
+                drop(block_on(engine.decides.observe(&Fact { app: app(), target: target.clone(), version: 0, observed })));
                 self.versions.insert(target.clone(), 0);
                 self.healthy.insert((target.clone(), "v1".into()));
                 self.watch.begins_healthy(&target, "v1");

@@ -1,7 +1,7 @@
 //! The world as a stand for the cases of promotions: both halves of the engine, an API beside them, and a host to play with.
 
 use super::host::Shared;
-use super::{Both, Plant, Real, Servers};
+use super::{Both, Plant, Real, Servers, both_with};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::report::{self, Observation};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Past, Phase, Pipeline, Refused, decide};
@@ -119,7 +119,7 @@ fn handler(make: impl Fn(&Worker) -> Both) -> impl Fn(Worker) -> Both {
 impl<H: GitHost> PromotionsWorld<H> {
     /// With a real host, which clients of this make reach from a worker. The world begins at this time.
     pub fn real(host: H, beginning: Timestamp, clients: impl Fn(&Worker) -> Arc<dyn Real> + Clone + Send + Sync + 'static) -> Self {
-        let make = move |worker: &Worker| Both::with(worker, Servers::Real(clients(worker)), None);
+        let make = move |worker: &Worker| both_with(worker, Servers::Real(clients(worker)), None);
         Self::with(host, (beginning, Mode::Clean, Rider::None), make)
     }
 
@@ -164,9 +164,9 @@ impl<H: GitHost> PromotionsWorld<H> {
 
     /// What a command would be refused for, if it would.
     fn refusal(&self, to: &Address, command: &Command, note: &Note) -> Option<String> {
-        let definition = block_on(self.api.pipelines.definition(to)).ok()?.map(|applied| applied.spec);
+        let definition = block_on(self.api.decides.definition(to)).ok()?.map(|applied| applied.spec);
         let Some(definition) = definition else { return Some(format!("pipeline {:?} does not exist", to.name)) };
-        let observations = block_on(self.api.pipelines.observations(to, &definition)).ok()?;
+        let observations = block_on(self.api.decides.observations(to, &definition)).ok()?;
         let now = self.story.world.now();
         let facts = Facts { now, cause: Default::default(), definition: Some(&definition), observations: &observations };
         let x = self.state(to).unwrap_or_else(|| Pipeline::new(&to.namespace, &to.name, now));
@@ -216,7 +216,7 @@ impl<H: GitHost> PromotionsWorld<H> {
         let all = report::read(&event["data"]["facts"], None, self.now()).unwrap_or_default();
         let facts =
             all.into_iter().map(|Observation { app, target, version, observed, .. }| Fact { app, target, version, observed });
-        let newer = |fact| matches!(block_on(self.api.pipelines.observe(&fact)), Ok(Kept::Same | Kept::Revision));
+        let newer = |fact| matches!(block_on(self.api.decides.observe(&fact)), Ok(Kept::Same | Kept::Revision));
         let fresh: Vec<bool> = facts.map(newer).collect();
         self.story.deliver_all();
         Answer::handled(if fresh.contains(&true) { Handled::Recorded } else { Handled::Stale })
@@ -289,7 +289,7 @@ impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
             let Document::Pipeline(pipeline) = document else { continue };
             let to = Address { namespace: pipeline.namespace.to_string(), name: pipeline.name.clone() };
             self.pipelines.insert(to.clone());
-            match block_on(self.api.pipelines.apply(&to, &pipeline.definition, &pipeline.source)) {
+            match block_on(self.api.decides.apply(&to, &pipeline.definition, &pipeline.source)) {
                 Ok(Outcome::Changed(_) | Outcome::Unchanged(_)) => self.story.deliver_all(),
                 Ok(_) => return Answer::status(413, "too large"),
                 Err(e) => return Answer::status(503, e.to_string()),
@@ -300,7 +300,7 @@ impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
     }
     fn delete(&mut self, namespace: &str, name: &str) -> Answer {
         let to = Address { namespace: namespace.to_owned(), name: name.to_owned() };
-        let deleted = block_on(self.api.pipelines.delete(&to));
+        let deleted = block_on(self.api.decides.delete(&to));
         self.story.deliver_all();
         match deleted {
             Ok(true) => Answer::status(200, ""),
@@ -351,7 +351,7 @@ impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
         Ok(())
     }
     fn webhook(&mut self, repository: &str) {
-        drop(block_on(self.api.pipelines.look_at(repository)));
+        drop(block_on(self.api.decides.look_at(repository)));
         self.story.deliver_all();
     }
     fn pipeline(&mut self, namespace: &str, name: &str) -> Option<Option<Value>> {

@@ -3,7 +3,6 @@
 use keelway_conformance::chosen::all;
 use keelway_conformance::deployments::{self, DeploymentsWorld};
 use keelway_conformance::promotions::{self, PromotionsWorld};
-use keelway_conformance::webhooks::{Hooks, HooksWorld};
 use keelway_engine::register;
 use keelway_world::case::{Tells, run};
 use keelway_world::deployments::Deploys;
@@ -11,6 +10,7 @@ use keelway_world::fork::Forked;
 use keelway_world::promotions::Promotes;
 use keelway_world::sequences::{Keptn, SequencesWorld};
 use keelway_world::story::Mode;
+use keelway_world::webhooks::{Hooks, HooksWorld};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -12,13 +12,17 @@ pub use view::view;
 pub use waiting::Waiting;
 
 use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
+use crate::tested::Tested;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::event::SOURCE as ENGINE;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::note::Note;
 use keelway_domain::time::Span;
-use keelway_engine::deployments::NAME;
+use keelway_engine::deployments::{Deployments, NAME, keys};
+use keelway_engine::item::Key;
+use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Handled;
+use keelway_engine::register;
 use serde_json::{Map, Value};
 
 /// What the types of the engine's events begin with.
@@ -53,6 +57,16 @@ pub fn takes(source: &str, ty: &str) -> bool {
     let triggered = ["deployment", "rollback"].iter().any(|name| ty == format!("sh.keptn.event.{name}.triggered"));
     let task = triggered || ty == "dev.keelway.task.cancelled";
     source == ENGINE && task
+}
+
+impl<P: Ports + 'static> Tested for Deployments<P> {
+    fn takes(source: &str, detail_type: &str) -> bool {
+        takes(source, detail_type)
+    }
+    /// Configs, their definitions, snapshots and attempts that have ended, and what tags point to.
+    fn is_state(key: &Key) -> bool {
+        register::is_state(keys::PARTITIONS, key)
+    }
 }
 
 impl Dialect for Deploys {

@@ -12,12 +12,16 @@ pub use stand::PromotionsStand;
 pub use view::view;
 
 use crate::case::{Answer, Dialect, Entrance, Said, Step, Telling, Tells};
+use crate::tested::Tested;
 use host::GitHost;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::note::Note;
-use keelway_engine::promotions::NAME;
+use keelway_engine::item::Key;
+use keelway_engine::ports::Ports;
 use keelway_engine::promotions::observations::OBSERVED;
+use keelway_engine::promotions::{NAME, Promotions, keys};
 use keelway_engine::protocol::Handled;
+use keelway_engine::register;
 use serde_json::Value;
 
 /// What the types of the engine's events begin with.
@@ -47,6 +51,21 @@ pub(crate) fn namespace(telling: &Telling<'_, Promotes>) -> String {
     telling.project("p")
 }
 
+/// Whether the rule that feeds the engine's queue takes an event.
+pub fn takes(_: &str, detail_type: &str) -> bool {
+    detail_type == OBSERVED
+}
+
+impl<P: Ports + 'static> Tested for Promotions<P> {
+    fn takes(source: &str, detail_type: &str) -> bool {
+        takes(source, detail_type)
+    }
+    /// Pipelines, their history, facts, and which pull requests are looked at.
+    fn is_state(key: &Key) -> bool {
+        register::is_state(keys::PARTITIONS, key)
+    }
+}
+
 impl Dialect for Promotes {
     type Given = Given;
     type Step = Own;
@@ -58,8 +77,8 @@ impl Dialect for Promotes {
     fn inputs(step: &Own) -> usize {
         inputs::count(step)
     }
-    fn takes(_: &str, detail_type: &str) -> bool {
-        detail_type == OBSERVED
+    fn takes(source: &str, detail_type: &str) -> bool {
+        takes(source, detail_type)
     }
     /// `<type> <environment> <revision> [<reason>]`
     fn word(details: &mut crate::case::EventDetails, word: &str) -> bool {

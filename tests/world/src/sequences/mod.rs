@@ -10,13 +10,17 @@ pub use format::{Evaluate, Given, Lane, Listed, Outage, Own, schedule, shipyard}
 pub use stand::{LaneView, SequencesStand};
 pub use world::SequencesWorld;
 
-use crate::bus::rule_takes;
 use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
-use keelway_domain::event::PREFIX;
+use crate::tested::Tested;
+use keelway_domain::event::{APPROVAL_SOURCE, PREFIX, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::time::Timestamp;
-use keelway_engine::sequences::NAME;
+use keelway_engine::item::Key;
+use keelway_engine::ports::Ports;
+use keelway_engine::register;
+use keelway_engine::schedules;
 use keelway_engine::sequences::commands::DECISION_SOURCE;
+use keelway_engine::sequences::{NAME, Sequences, keys};
 use serde_json::{Value, json};
 
 /// The dialect of sequences' cases.
@@ -34,6 +38,26 @@ pub fn cases() -> Result<Vec<Case>, CaseError> {
     crate::case::cases()
 }
 
+/// Whether the rule that feeds the engine's queue takes an event: Keptn's types, but not our own publications.
+pub fn takes(source: &str, detail_type: &str) -> bool {
+    detail_type.starts_with("sh.keptn.") && source != SOURCE && source != APPROVAL_SOURCE
+}
+
+impl<P: Ports + 'static> Tested for Sequences<P> {
+    fn remembering(self, other: &Self) -> Self {
+        Self::remembering(self, other)
+    }
+    fn remembers_what(&self, other: &Self) -> bool {
+        Self::remembers_what(self, other)
+    }
+    fn takes(source: &str, detail_type: &str) -> bool {
+        takes(source, detail_type)
+    }
+    fn is_state(key: &Key) -> bool {
+        [keys::PARTITIONS, schedules::keys::PARTITIONS].iter().any(|kept| register::is_state(kept, key))
+    }
+}
+
 impl Dialect for Keptn {
     type Given = Given;
     type Step = Own;
@@ -48,7 +72,7 @@ impl Dialect for Keptn {
         texts.filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
     }
     fn takes(source: &str, detail_type: &str) -> bool {
-        rule_takes(source, detail_type)
+        takes(source, detail_type)
     }
     fn sound(telling: &Telling<'_, Self>, event: &Value) -> Result<(), String> {
         compare::sound(telling, event)

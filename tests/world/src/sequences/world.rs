@@ -1,7 +1,6 @@
 //! The world as a stand for the cases of sequences: the engine, an API beside it, and what a contract wants to go wrong.
 
-use super::{Evaluate, LaneView, Listed, SequencesStand};
-use crate::bus::rule_takes;
+use super::{Evaluate, LaneView, Listed, SequencesStand, takes};
 use crate::case::{Answer, Entrance, Stand};
 use crate::exec::block_on;
 use crate::fork::Forked;
@@ -70,7 +69,7 @@ impl SequencesWorld {
             event[field].as_str().filter(|text| !text.is_empty()).unwrap_or(default).to_owned()
         };
         let (source, ty) = (text("source", "client"), text("type", "unknown"));
-        if !rule_takes(&source, &ty) {
+        if !takes(&source, &ty) {
             return Answer::unknown();
         }
         let envelope = json!({"source": source, "detail-type": ty, "detail": event});

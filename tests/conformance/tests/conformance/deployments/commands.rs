@@ -1,6 +1,6 @@
 //! Commands, definitions and sources that meet others, come late, or find the config gone.
 
-use keelway_conformance::deployments::{Both, DeploymentsWorld, HERE, Rider, Starter, rollback_against_apply};
+use keelway_conformance::deployments::{DeploymentsWorld, HERE, Rider, Starter, both, rollback_against_apply};
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, LEASE, Progress};
@@ -106,6 +106,6 @@ fn a_registry_is_not_asked_about_tags_that_no_config_watches() {
         SOURCE,
         &ArtifactSource { from: Origin::Ecr(repository), tags: BTreeMap::new(), images: vec![], vouched: false },
     );
-    let engine = Both::new(&world.story.world.worker(5), &Starter::default(), None);
-    assert_eq!(block_on(engine.configs.ask_registries(&Unasked, || true)).unwrap(), Asked::default());
+    let engine = both(&world.story.world.worker(5), &Starter::default(), None);
+    assert_eq!(block_on(engine.decides.ask_registries(&Unasked, || true)).unwrap(), Asked::default());
 }

@@ -151,7 +151,7 @@ fn has_just_ended() -> Shop {
     shop.apply(&edited(&with_alarm(), "b"));
     shop.claim();
     let end = Call::End { token: "token 2".into(), exit: Some(0), message: String::new(), progress: Progress::default() };
-    block_on(shop.engine().say(&Shop::app(), 2, &end)).unwrap();
+    block_on(shop.engine().decides.say(&Shop::app(), 2, &end)).unwrap();
     shop
 }
 
@@ -219,7 +219,7 @@ fn the_same_push_again_wakes_those_who_were_not_told() {
     let head = keys::head(&tag("main"));
     let tell = |shop: &Shop| -> Task<bool> {
         let (engine, push) = (shop.engine(), push.clone());
-        Box::pin(async move { engine.configs.pushed("shop", "images", &push).await.unwrap() })
+        Box::pin(async move { engine.decides.pushed("shop", "images", &push).await.unwrap() })
     };
     let mut first = tell(&shop);
     while shop.world.story.world.core().table.peek(&head).is_none() {

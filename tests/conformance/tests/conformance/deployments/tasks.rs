@@ -1,6 +1,6 @@
 //! A task of a sequence is carried out while the sequence waits for it, once, and not otherwise.
 
-use keelway_conformance::deployments::{Both, Shop, Starter, definition};
+use keelway_conformance::deployments::{Both, Shop, Starter, both, definition};
 use keelway_conformance::stand::{Stand, delivery, object, stage, task};
 use keelway_domain::deployments::definition::{Concurrency, Definition, Trigger};
 use keelway_domain::deployments::{Command, Config, Status};
@@ -46,7 +46,7 @@ fn a_task_that_no_sequence_waits_for_deploys_nothing_and_gets_no_answer() {
     shop.gives_up(&waiting, false);
     assert_eq!(shop.tell(trigger.clone()), Some(Handled::Stale));
     assert_eq!((shop.versions(), shop.answers(&waiting).len()), ((1, Status::Complete), 0));
-    let (audit, _) = block_on(shop.engine().configs.audit(&Shop::app(), None, 10)).unwrap();
+    let (audit, _) = block_on(shop.engine().decides.audit(&Shop::app(), None, 10)).unwrap();
     assert!(format!("{audit:?}").contains("its sequence does not wait for it any more"), "{audit:?}");
     // Nor does one that no sequence ever triggered, or one of another task.
     let never = Waiting { name: "never".into(), ..waiting.clone() };
@@ -145,7 +145,7 @@ fn no_version_is_cut_for_a_task_once_its_sequence_has_given_up() {
             letter: None,
             again: false,
         };
-        let engine = Both::new(&shop.world.story.world.worker(3), &Starter::default(), None);
+        let engine = both(&shop.world.story.world.worker(3), &Starter::default(), None);
         Inbox::ports(&engine).begin(Some(&received));
         let mut task = Box::pin(handle(&engine, &received));
         let done = (0..requests).any(|_| step(&mut task).is_ready());
@@ -202,10 +202,10 @@ impl Two {
     fn new() -> Self {
         let deployment = Task { properties: object(json!({"deploymentConfig": "cart"})), ..task("deployment") };
         let sequences = Stand::new(&Shipyard { stages: vec![stage("dev", vec![delivery(vec![deployment], None)])] });
-        let configs = Both::new(&sequences.world.worker(3), &Starter::default(), None);
+        let configs = both(&sequences.world.worker(3), &Starter::default(), None);
         Inbox::ports(&configs).begin(None);
         let wanted = Wanted { definition: &config(), source: "", by: "ann", request: None, over: None };
-        block_on(configs.configs.apply(&Self::cart(), &wanted)).unwrap();
+        block_on(configs.decides.apply(&Self::cart(), &wanted)).unwrap();
         let two = Self { sequences, configs };
         two.work();
         two

@@ -3,7 +3,6 @@
 
 use super::stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::stand::{self, shipyard};
-use keelway_conformance::webhooks::{Reply, Shared, engine};
 use keelway_domain::cause::Cause;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::webhooks::{End, Subscription, id};
@@ -17,6 +16,7 @@ use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
 use keelway_world::table::Table;
+use keelway_world::webhooks::{Reply, Shared, engine};
 use serde_json::json;
 use std::task::Poll;
 

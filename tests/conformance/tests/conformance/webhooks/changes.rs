@@ -2,12 +2,12 @@
 //! what its events cost.
 
 use super::stand::{Stand, TYPE, address, subscription};
-use keelway_conformance::webhooks::Reply;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
 use keelway_world::story::handle;
+use keelway_world::webhooks::Reply;
 use std::task::Poll;
 
 /// The wake-up by which an attempt was made.

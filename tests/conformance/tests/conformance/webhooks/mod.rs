@@ -11,7 +11,8 @@ use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::plants::Family;
 use keelway_conformance::sim;
-use keelway_conformance::webhooks::{Hooks, HooksWorld, Plant, simulate};
+use keelway_conformance::webhooks::{Plant, simulate};
+use keelway_world::webhooks::{Hooks, HooksWorld};
 
 suite! {
     cases: Hooks, HooksWorld::new;

@@ -1,6 +1,5 @@
 //! A world with one worker of webhooks that keeps what it knows, people, and receivers, for direct tests.
 
-use keelway_conformance::webhooks::{Engine, Shared, engine};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
 use keelway_domain::webhooks::{Delivery, Subscription, id};
@@ -10,6 +9,7 @@ use keelway_world::World;
 use keelway_world::exec::block_on;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::{BEGINNING, handle};
+use keelway_world::webhooks::{Engine, Shared, engine};
 use serde_json::json;
 
 pub const TYPE: &str = "sh.keptn.event.dev.delivery.finished";

@@ -1,24 +1,23 @@
-//! How cases of webhooks are written and told.
+//! The cases of the webhooks engine: what they add to the format, and how they are told in the world.
 
-use super::{Engine, Reply, Shared, engine};
+mod receiver;
+mod world;
+
+pub use receiver::{Engine, Receiver, Reply, Shared, engine};
+pub use world::HooksWorld;
+
+use crate::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches, merge};
+use crate::tested::Tested;
 use keelway_domain::event::SPEC_VERSION;
-use keelway_domain::ids::{SubjectId, context_of};
-use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{Delivery, End, SOURCE, Subscription};
-use keelway_engine::keys::MAIN;
-use keelway_engine::protocol::Loaded;
-use keelway_engine::webhooks::{Address, Applied};
-use keelway_wire::cloudevent::from_bus_envelope;
-use keelway_world::Tested;
-use keelway_world::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches, merge};
-use keelway_world::exec::block_on;
-use keelway_world::fork::Forked;
-use keelway_world::queue::Parcel;
-use keelway_world::story::{Mode, Story};
+use keelway_domain::ids::context_of;
+use keelway_domain::webhooks::{End, SOURCE, Subscription};
+use keelway_engine::item::Key;
+use keelway_engine::ports::Ports;
+use keelway_engine::register;
+use keelway_engine::webhooks::{Address, NAME, Sender, Webhooks, keys};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The namespace of all subscriptions of a case, which is their project.
 const NAMESPACE: &str = "p";
@@ -28,7 +27,7 @@ const NAMESPACE: &str = "p";
 pub struct Hooks;
 
 /// A case of webhooks.
-pub type Case = keelway_world::case::Case<Hooks>;
+pub type Case = crate::case::Case<Hooks>;
 
 /// What is there before the first step.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -66,7 +65,7 @@ impl Dialect for Hooks {
     type Given = Given;
     type Step = Own;
 
-    const FOLDER: &'static str = keelway_engine::webhooks::NAME;
+    const FOLDER: &'static str = NAME;
 
     fn inputs(own: &Own) -> usize {
         let named = [&own.emit, &own.apply, &own.delete, &own.resume, &own.redeliver];
@@ -75,7 +74,7 @@ impl Dialect for Hooks {
     /// What it publishes itself comes back, too, for those who want to be told. It answers none of it: an end of a task triggers
     /// nothing.
     fn takes(source: &str, detail_type: &str) -> bool {
-        source != SOURCE && Engine::takes(source, detail_type)
+        source != SOURCE && takes(source, detail_type)
     }
     /// A function that stops between arming the first attempt and telling `.started` may tell `.finished` first: sequences wait for
     /// the other one then.
@@ -87,46 +86,24 @@ impl Dialect for Hooks {
     }
 }
 
-/// A story of webhooks.
-pub struct HooksWorld {
-    /// The story.
-    pub story: Story<Engine>,
-    shared: Shared,
+/// Whether the rule that feeds the engine's queue takes an event.
+pub fn takes(_: &str, detail_type: &str) -> bool {
+    detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
 }
 
-impl HooksWorld {
-    /// In an empty world.
-    pub fn new(mode: Mode) -> Self {
-        let shared = Shared::default();
-        Self { story: Story::of(mode, shared.engines()), shared }
+impl<P: Ports + Clone + 'static, S: Sender + 'static> Tested for Webhooks<P, S> {
+    fn remembering(self, other: &Self) -> Self {
+        Self::remembering(self, other)
     }
-
-    /// A subscription that takes every event of the project, and whose receiver fails once.
-    ///
-    /// # Errors
-    /// What the engine says.
-    pub fn subscribe(&mut self, webhook: &str) -> Result<(), String> {
-        self.shared.answer(webhook, &[Reply::Status(500), Reply::Status(200)]);
-        self.apply(webhook, subscription(&[])?)
+    fn remembers_what(&self, other: &Self) -> bool {
+        Self::remembers_what(self, other)
     }
-
-    /// All deliveries of a subscription, oldest first.
-    pub fn deliveries(&self, webhook: &str) -> Vec<Delivery> {
-        let core = self.story.world.core();
-        let items = core.table.items().filter(|item| item.key.pk.starts_with("WD#") && item.key.sk == MAIN);
-        let mut all: Vec<Delivery> = items.filter_map(|item| Some(Loaded::<Delivery>::read(item).ok()?.x)).collect();
-        all.retain(|x| x.of.1 == webhook);
-        all.sort_by_key(|x| (x.began, x.id));
-        all
+    fn takes(source: &str, detail_type: &str) -> bool {
+        takes(source, detail_type)
     }
-
-    fn subscription(&self, webhook: &str) -> Option<Applied> {
-        let engine = engine(self.story.world.worker(5), &self.shared);
-        block_on(engine.subscription(&address(webhook))).ok().flatten()
-    }
-
-    fn now(&self) -> Timestamp {
-        self.story.world.now()
+    /// Deliveries and subscriptions.
+    fn is_state(key: &Key) -> bool {
+        register::is_state(keys::PARTITIONS, key)
     }
 }
 
@@ -140,89 +117,6 @@ fn subscription(changes: &[&Map<String, Value>]) -> Result<Subscription, String>
         changes.iter().for_each(|changes| merge(all, changes));
     }
     serde_json::from_value(all).map_err(|error| format!("a subscription: {error}"))
-}
-
-impl Stand for HooksWorld {
-    fn salt(&self) -> String {
-        String::new()
-    }
-    fn ordered(&self) -> bool {
-        self.story.ordered()
-    }
-    fn now(&self) -> Timestamp {
-        HooksWorld::now(self)
-    }
-    fn step(&mut self) {
-        self.story.step();
-    }
-    fn send(&mut self, event: &Value, _: Entrance) -> Answer {
-        let envelope = json!({"source": event["source"], "detail-type": event["type"], "detail": event});
-        match from_bus_envelope(&envelope, HooksWorld::now(self)) {
-            Ok(event) => self.story.put_in(Parcel::Event(event)),
-            Err(e) => self.story.put_in(Parcel::Invalid { reason: e.to_string(), text: envelope.to_string() }),
-        }
-    }
-    fn wait(&mut self, span: Span) {
-        self.story.wait(span);
-    }
-    fn outgoing(&mut self) -> Vec<Value> {
-        self.story.outgoing()
-    }
-}
-
-impl Forked for HooksWorld {
-    type Engine = Engine;
-
-    fn story(&mut self) -> &mut Story<Engine> {
-        &mut self.story
-    }
-    fn into_story(self) -> Story<Engine> {
-        self.story
-    }
-    fn fork(&self, mode: Mode) -> Self {
-        let shared = self.shared.fork();
-        Self { story: self.story.fork_of(mode, shared.engines()), shared }
-    }
-    fn goes_on_like(&self, other: &Self) -> bool {
-        self.story.goes_on_like(&other.story) && self.shared.is_like(&other.shared)
-    }
-}
-
-impl HooksWorld {
-    fn apply(&mut self, webhook: &str, subscription: Subscription) -> Result<(), String> {
-        let of = address(webhook);
-        let apply = |engine: Arc<Engine>| -> keelway_world::exec::Task<_> {
-            let (of, subscription) = (of.clone(), subscription.clone());
-            Box::pin(async move { engine.apply(&of, &subscription, "").await.map(drop) })
-        };
-        self.story.request(apply).map_err(|error| error.to_string())
-    }
-
-    /// Asks the engine something about the subscription.
-    fn person(&mut self, own: &Own) -> Result<(), String> {
-        let last = |webhook: &str| self.deliveries(webhook).last().map_or(SubjectId(0), |x| x.id);
-        let (delete, resume) = (own.delete.clone(), own.resume.clone());
-        let redeliver = own.redeliver.as_deref().map(last);
-        let ask = self.now().0.to_string();
-        let act = move |engine: Arc<Engine>| -> keelway_world::exec::Task<_> {
-            let (delete, resume, ask) = (delete.clone(), resume.clone(), ask.clone());
-            Box::pin(async move {
-                if let Some(webhook) = delete {
-                    engine.remove(&address(&webhook)).await?;
-                }
-                if let Some(webhook) = resume {
-                    engine.resume(&address(&webhook)).await?;
-                }
-                if let Some(id) = redeliver {
-                    engine.redeliver(NAMESPACE, id, &ask).await?;
-                }
-                Ok(())
-            })
-        };
-        self.story.request(act).map_err(|error| error.to_string())?;
-        self.story.deliver_all();
-        Ok(())
-    }
 }
 
 impl Tells<HooksWorld> for Hooks {
