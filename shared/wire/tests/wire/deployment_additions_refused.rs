@@ -72,7 +72,7 @@ fn canaries() {
             ("bake: 5m", "bake: 0", &format!("{steps}[0].bake"), "stays until a person says to go on"),
             ("bake: 5m", "bake: soon", &format!("{steps}[0].bake"), "write it like 90s"),
             ("steps: [{weight: 10, bake: 5m}, {weight: 50}]", "steps: []", steps, "is empty"),
-            ("      steps: [{weight: 10, bake: 5m}, {weight: 50}]\n", "", steps, "is empty"),
+            ("      steps: [{weight: 10, bake: 5m}, {weight: 50}]\n", "", steps, "is missing"),
             ("'carts:live'", "carts", "spec.targets[0].id", "write `<function>:<alias>`"),
             ("'carts:live'", "'carts:$LATEST'", "spec.targets[0].id", "write `<function>:<alias>`"),
             ("'carts:live'", "'carts:7'", "spec.targets[0].id", "write `<function>:<alias>`"),

@@ -193,7 +193,7 @@ fn hooks() {
             ("failurePolicy: Abort", "failurePolicy: abort", &format!("{pre}.failurePolicy"), "`Abort` or `Retry` or `Ignore`"),
             (exec, "", pre, "does nothing"),
             (exec, &format!("{exec}        invoke: smoke\n"), pre, "has `execNewPod` and `invoke`: write one of them"),
-            ("command: [migrate]", "command: []", &format!("{pre}.execNewPod.command"), "is missing"),
+            ("command: [migrate]", "command: []", &format!("{pre}.execNewPod.command"), "is empty"),
             ("command: [migrate]", "args: [migrate], command: [x]", &format!("{pre}.execNewPod.args"), "write `command`"),
             ("{containerName: web, command", "{command", &format!("{pre}.execNewPod.containerName"), "is missing"),
             ("volumes: [data]", "volumes: ['']", &format!("{pre}.execNewPod.volumes[0]"), "write a text"),

@@ -60,7 +60,7 @@ fn everything_wrong_is_told_with_its_remedy() {
         ("  project: shop\n", "", "spec.project", "name the project"),
         ("stage: dev", "stage: Dev", "spec.stage", "lower-case"),
         ("  services: [carts, payments]\n", "", "spec.services", "name at least one service"),
-        ("[carts, payments]", "[]", "spec.services", "write 1 to 20"),
+        ("[carts, payments]", "[]", "spec.services", "name at least one service"),
         ("[carts, payments]", "[carts, carts]", "spec.services[1]", "twice"),
         ("services: [carts, payments]", "service: carts", "spec.service", "write `services`"),
         ("'30 2 * * MON-FRI'", "daily", "spec.cron", "no cron expression"),
