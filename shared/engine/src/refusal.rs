@@ -58,31 +58,15 @@ impl Refusal {
 /// The name that was probably meant: ignoring case, it differs by at most one change in up to five letters, and two in longer
 /// names.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let wanted: Vec<char> = name.chars().take(100).flat_map(char::to_lowercase).collect();
-    let allowed = if wanted.len() <= 5 { 1 } else { 2 };
-    let distance = |candidate: &str| changes(&wanted, &candidate.chars().flat_map(char::to_lowercase).collect::<Vec<_>>());
-    let near = |candidate: &&str| candidate.starts_with(&wanted.iter().collect::<String>()) && wanted.len() >= 3;
+    let lower = |name: &str| name.chars().flat_map(char::to_lowercase).collect::<String>();
+    let wanted = lower(&name.chars().take(100).collect::<String>());
+    let letters = wanted.chars().count();
+    let allowed = if letters <= 5 { 1 } else { 2 };
+    let near = |candidate: &&str| candidate.starts_with(&wanted) && letters >= 3;
+    let distance = |candidate: &str| strsim::osa_distance(&wanted, &lower(candidate));
     let best = known.iter().map(|candidate| (distance(candidate), *candidate)).min_by_key(|(distance, _)| *distance);
-    let best = best.filter(|(distance, _)| *distance <= allowed && *distance < wanted.len());
+    let best = best.filter(|(distance, _)| *distance <= allowed && *distance < letters);
     best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
-}
-
-/// The number of letters to insert, delete or replace to turn one name into the other; swapping two neighbours counts as one.
-fn changes(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! `spec.consents` and `spec.policy` of `kind: Project`: what others may do there, and what the project may use of the
 //! installation.
 
-use super::fields::{self, Level};
 use super::finding::Report;
+use super::levels::{self, projects};
 use super::names::nearest;
-use super::outline::items;
-use super::project::{mapping, text};
 use super::tree::Node;
-use super::values::{self, words};
+use super::values::{self, text, words};
 use keelway_domain::border::{Act, Consent, Consents, Pattern, Policy, Quotas, ResourceKind, Update};
 
 /// Most consents of a project.
@@ -21,10 +19,10 @@ const LONGEST: usize = 512;
 /// Letters of names that are no projects: of configs, sources, clusters and stages.
 const LETTERS: &str = "-._";
 
-/// What others may do. Absent: nothing.
+/// What other projects may do in this one. Absent: nothing.
 pub fn consents(spec: &Node, report: &mut Report) -> Consents {
     let Some(list) = spec.get("consents").filter(|list| !list.is_null()) else { return Consents::default() };
-    let entries = items(list, "spec.consents", Level::Consent, report).unwrap_or_default();
+    let entries = levels::items(list, "spec.consents", &projects::CONSENT, report).unwrap_or_default();
     at_most(list, "spec.consents", (entries.len(), CONSENTS), report);
     let read = |(place, entry): (usize, &&Node)| consent(entry, &format!("spec.consents[{place}]"), report);
     Consents(entries.iter().enumerate().filter_map(read).collect())
@@ -42,12 +40,8 @@ fn consent(entry: &Node, path: &str, report: &mut Report) -> Option<Consent> {
         report.error(entry, path, message);
         return None;
     }
-    fields::check(entry, Level::Consent, path, report);
+    levels::check(entry, &projects::CONSENT, path, report);
     let to = names(entry, "to", path, "-", report);
-    if is_blank(entry, "to") {
-        let message = "is missing: write the projects that are let in, for example `to: [team-a]`; `*` stands for any text";
-        report.error(entry.get("to").unwrap_or(entry), format!("{path}.to"), message.into());
-    }
     let may = acts(entry, path, report);
     // An empty list would let them act on everything, where somebody may have meant nothing.
     if entry.get("names").is_some_and(|list| list.list().is_some_and(<[Node]>::is_empty)) {
@@ -98,32 +92,28 @@ fn acts(entry: &Node, path: &str, report: &mut Report) -> Vec<Act> {
     acts
 }
 
-/// What the project may use. Absent: what is stored stays; `null`: it has no policy.
+/// The policy of a project. Absent: the stored policy stays; `null`: the project has none.
 pub fn policy(spec: &Node, report: &mut Report) -> Update<Option<Policy>> {
     let Some(given) = spec.get("policy") else { return Update::Keep };
     if given.is_null() {
         return Update::Set(None);
     }
-    let Some(node) = mapping(spec, "policy", "spec.policy", report) else { return Update::Keep };
-    fields::check(node, Level::Policy, "spec.policy", report);
+    let Some((node, path)) = levels::mapping(spec, "policy", &projects::POLICY, "spec", report) else { return Update::Keep };
     let mut policy = Policy::default();
-    if let Some(allows) = mapping(node, "allows", "spec.policy.allows", report) {
-        fields::check(allows, Level::Allows, "spec.policy.allows", report);
+    if let Some((allows, _)) = levels::mapping(node, "allows", &projects::ALLOWS, &path, report) {
         for kind in ResourceKind::ALL {
             if let Some(list) = allows.get(kind.field()).filter(|list| !list.is_null()) {
                 policy.allows.insert(kind, patterns(list, kind, report));
             }
         }
     }
-    if let Some(quotas) = mapping(node, "quotas", "spec.policy.quotas", report) {
-        policy.quotas = self::quotas(quotas, report);
+    if let Some((quotas, path)) = levels::mapping(node, "quotas", &projects::QUOTAS, &path, report) {
+        policy.quotas = self::quotas(quotas, &path, report);
     }
     Update::Set(Some(policy))
 }
 
-fn quotas(node: &Node, report: &mut Report) -> Quotas {
-    let path = "spec.policy.quotas";
-    fields::check(node, Level::Quotas, path, report);
+fn quotas(node: &Node, path: &str, report: &mut Report) -> Quotas {
     let mut number = |field: &str| values::whole(node, field, path, 1, report).and_then(|number| u32::try_from(number).ok());
     Quotas {
         webhooks: number("webhooks"),
@@ -155,12 +145,8 @@ fn pattern(entry: &Node, kind: ResourceKind, path: &str, report: &mut Report) ->
         check_name(name, kind, (entry, path), report);
         return Some(Pattern::named(name));
     }
-    fields::check(entry, Level::ResourcePattern, path, report);
-    let Some(name) = text(entry, "name", path, report).filter(|name| !name.is_empty()) else {
-        let at = entry.get("name").unwrap_or(entry);
-        report.error(at, format!("{path}.name"), "is missing: write a name, in which `*` stands for any text".into());
-        return None;
-    };
+    levels::check(entry, &projects::RESOURCE_PATTERN, path, report);
+    let name = text(entry, "name", path, report).filter(|name| !name.trim().is_empty())?;
     check_name(&name, kind, (entry.get("name").unwrap_or(entry), &format!("{path}.name")), report);
     let mut place = |field: &str, letters: fn(char) -> bool, example: &str| {
         let given = text(entry, field, path, report)?;

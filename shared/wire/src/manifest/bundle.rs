@@ -1,21 +1,16 @@
 //! `kind: List` and `kind: Template`: several objects in one document.
 //!
-//! A Template is filled in as OpenShift does it. `${NAME}` in a text or a field's name stands for the parameter's value, and a
-//! value that is nothing but `${{NAME}}` becomes what the parameter's value is as JSON, a number for example. What is no parameter
-//! stays as it is.
+//! A Template is filled in as OpenShift does it. `${NAME}` in a text or in the name of a field stands for the value of the parameter. A
+//! value that is nothing but `${{NAME}}` becomes the parameter's value read as JSON, a number for example. Other names stay as they are.
 
-use super::deployments::{Part, check, entries};
 use super::finding::Report;
+use super::levels::{self, bundles};
 use super::names::nearest;
-use super::project::text;
 use super::tree::{Entry, Mark, Node, START, Yaml};
-use super::values::{flag, texts};
+use super::values::{flag, text, texts};
 use super::{Document, KINDS, MAX_BYTES, Parameters, documents, yaml_of};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-const LIST_VERSIONS: [&str; 1] = ["v1"];
-const TEMPLATE_VERSIONS: [&str; 2] = ["template.openshift.io/v1", "v1"];
 
 /// The parameters that the caller gives, and those that templates declare.
 pub struct Given<'p> {
@@ -44,8 +39,8 @@ impl Given<'_> {
 
 /// `kind: List`
 pub fn list(root: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> {
-    check(root, Part::List, "", report);
-    version(root, "List", &LIST_VERSIONS, report);
+    levels::check(root, &bundles::LIST, "", report);
+    version(root, "List", &bundles::LIST_VERSIONS, report);
     let mut all = vec![];
     for (place, node) in objects(root, ["items", "objects"], report).iter().enumerate() {
         all.extend(report.within(&format!("items[{place}]"), |report| object(node, given, report)));
@@ -55,8 +50,8 @@ pub fn list(root: &Node, given: &mut Given, report: &mut Report) -> Vec<Document
 
 /// `kind: Template`
 pub fn template(root: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> {
-    check(root, Part::Template, "", report);
-    version(root, "Template", &TEMPLATE_VERSIONS, report);
+    levels::check(root, &bundles::TEMPLATE, "", report);
+    version(root, "Template", &bundles::TEMPLATE_VERSIONS, report);
     let parameters = parameters(root, given, report);
     let mut filling = Filling { parameters: &parameters, taken: true, used: BTreeSet::new(), grown: 0 };
     let labels = texts(root, "labels", "", report);
@@ -95,7 +90,7 @@ fn version(root: &Node, kind: &str, versions: &[&str], report: &mut Report) {
     }
 }
 
-/// The list under the first of two fields; the second is where the other kind has it.
+/// The objects under the first of two fields. The second is the field of the other kind, which people write by mistake.
 fn objects<'n>(root: &'n Node, fields: [&str; 2], report: &mut Report) -> &'n [Node] {
     let given = fields.iter().find_map(|field| root.get(field)).filter(|list| !list.is_null());
     let Some(list) = given.and_then(Node::list) else {
@@ -143,11 +138,11 @@ fn object(node: &Node, given: &mut Given, report: &mut Report) -> Vec<Document> 
 
 /// A declared parameter.
 struct Parameter {
-    /// Its value. Without one, a stand-in, so that everything else that is wrong is told, too.
+    /// The value. A parameter without one gets a stand-in, so that all other mistakes are found, too.
     value: String,
-    /// Whether it has a value that can be applied.
+    /// Whether the value is real, and no stand-in.
     known: bool,
-    /// Why a generated value is refused, if anything that is applied uses it.
+    /// The refusal of a generated value, which is reported if an object that is applied uses the parameter.
     generated: Option<String>,
     at: Mark,
     path: String,
@@ -156,7 +151,7 @@ struct Parameter {
 fn parameters(root: &Node, given: &mut Given, report: &mut Report) -> BTreeMap<String, Parameter> {
     let mut all: BTreeMap<String, Parameter> = BTreeMap::new();
     let declared = given.declared.get_or_insert_default();
-    for (node, path) in entries(root, "parameters", Part::Parameter, "", report) {
+    for (node, path) in levels::entries(root, "parameters", &bundles::PARAMETER, "", report) {
         let name = text(node, "name", &path, report).unwrap_or_default();
         if name.is_empty() || !name.chars().all(is_part) {
             let message = format!("{name:?} is not the name of a parameter: use letters, digits and `_`");
@@ -195,11 +190,11 @@ fn is_part(c: char) -> bool {
 /// Fills parameters in.
 struct Filling<'p> {
     parameters: &'p BTreeMap<String, Parameter>,
-    /// Whether the object at hand is applied. In others, what has no value stays as it is.
+    /// Whether Keelway applies the current object. In other objects, parameters without a value stay as they are.
     taken: bool,
-    /// Those that occurred in objects that are applied.
+    /// The parameters that objects use which are applied.
     used: BTreeSet<String>,
-    /// How many bytes they took.
+    /// How many bytes their values took.
     grown: usize,
 }
 
@@ -262,7 +257,7 @@ impl Filling<'_> {
     }
 }
 
-/// What a value is as JSON; a text if it is none.
+/// A value read as JSON; what is not JSON is a text.
 fn literal(value: &str, at: Mark) -> Yaml {
     serde_json::from_str(value).map_or_else(|_| Yaml::Text(value.to_owned()), |value| yaml(value, at))
 }
@@ -292,7 +287,7 @@ fn merge_labels(node: &mut Node, labels: &[(String, String)], at: Mark) {
     }
 }
 
-/// The mapping under `field`, which is made if it is not there.
+/// The mapping under `field`, created if it is absent.
 fn below<'n>(node: &'n mut Node, field: &str, at: Mark) -> Option<&'n mut Node> {
     let Yaml::Map(entries) = &mut node.value else { return None };
     let place = entries.iter().position(|entry| entry.key == field).unwrap_or_else(|| {

@@ -1,9 +1,9 @@
-//! What can only be said of all sequences together: targets that do not exist, loops, too many listeners.
+//! Rules between sequences: triggers that nothing sends, loops, too many listeners.
 
-use super::fields::Level;
 use super::finding::Report;
+use super::levels::{items_of, shipyards};
 use super::names::nearest;
-use super::outline::{Outline, entries};
+use super::outline::{Edge, Outline};
 use super::surprises;
 use super::tree::Node;
 use super::triggers::{conditions, event_fault};
@@ -15,16 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// The most names compared to find a similar one: a large shipyard with many typing errors must not take minutes.
 const MOST_CANDIDATES: usize = 500;
 
-/// One entry of one sequence's `triggeredOn`, by its place among the outlines.
-pub struct Edge<'n> {
-    pub listener: usize,
-    /// As written.
-    pub event: &'n str,
-    pub node: &'n Node,
-    pub path: String,
-}
-
-/// What can only be said of all sequences together: targets that do not exist, loops, too many listeners.
+/// Checks all sequences of a shipyard together.
 pub fn check(stages: &[String], outlines: &[Outline], report: &mut Report) {
     let known = Known::of(stages, outlines);
     let edges = edges(outlines);
@@ -43,7 +34,7 @@ pub fn check(stages: &[String], outlines: &[Outline], report: &mut Report) {
 fn edges<'n>(outlines: &[Outline<'n>]) -> Vec<Edge<'n>> {
     let mut edges = vec![];
     for (listener, outline) in outlines.iter().enumerate() {
-        for (i, node) in entries(outline.node.get("triggeredOn"), Level::Trigger).into_iter().enumerate() {
+        for (i, node) in items_of(outline.node.get("triggeredOn"), &shipyards::TRIGGER).into_iter().enumerate() {
             let at = node.get("event").unwrap_or(node);
             let path = format!("{}.triggeredOn[{i}]", outline.path);
             edges.extend(at.scalar().filter(|event| event_fault(event.trim()).is_none()).map(|event| Edge {
@@ -57,7 +48,7 @@ fn edges<'n>(outlines: &[Outline<'n>]) -> Vec<Edge<'n>> {
     edges
 }
 
-/// Who sends which `.finished`.
+/// The sequences and tasks whose ends are events.
 struct Known<'o> {
     stages: HashSet<&'o str>,
     /// By `<stage>.<sequence>`.
@@ -98,7 +89,7 @@ impl<'o> Known<'o> {
         }
     }
 
-    /// Warns of an entry that waits for what never comes: Keptn took it, and the stages behind it never started.
+    /// Warns of an entry whose event nothing sends. Keptn took such shipyards, and the stages behind the entry never started.
     fn target(&self, edge: &Edge, report: &mut Report) {
         if report.is_full() {
             return;

@@ -184,7 +184,7 @@ fn joined(outer: &str, path: &str) -> String {
     format!("{outer}{dot}{path}")
 }
 
-/// Names come from the text and may be as long as it.
+/// Cuts a message or a path: it may hold a name that is as long as the text.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

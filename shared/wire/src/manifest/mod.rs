@@ -9,11 +9,13 @@ mod border;
 mod bundle;
 mod chains;
 mod deployments;
-mod fields;
 mod finding;
+mod levels;
 mod mark;
 mod migrate;
+mod named;
 mod names;
+mod objects;
 mod outline;
 mod pipeline;
 mod project;
@@ -58,16 +60,16 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// Values for the parameters of Templates, by name.
 pub type Parameters = BTreeMap<String, String>;
 
-/// What a text holds, and what is wrong with it.
+/// The documents of a text, and its findings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parsed {
     /// The documents without errors, in the order of the text.
     pub documents: Vec<Document>,
     /// The text of each document: of an object in a List or a Template, a document of its own with all parameters filled in.
     pub sources: Vec<String>,
-    /// Whether there is a Template in it.
+    /// Whether the text has a Template.
     pub has_template: bool,
-    /// Everything found, by line.
+    /// By line.
     pub findings: Vec<Finding>,
 }
 
@@ -208,7 +210,7 @@ pub fn yaml_of(object: &Value) -> String {
     serde_saphyr::to_string(object).unwrap_or_else(|_| format!("{object:#}\n"))
 }
 
-/// What a document holds: one object, or those of a List or Template.
+/// The objects of a document: one, or those of a List or Template.
 fn documents(root: &Node, source: &str, given: &mut Given, report: &mut Report) -> Vec<Document> {
     let told = root.get("kind").and_then(Node::scalar).map(str::trim).filter(|kind| !kind.is_empty());
     let kind = told.or_else(|| {
@@ -252,7 +254,7 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
     }
 }
 
-/// The kind of what names none, where its other fields leave no doubt.
+/// The kind of a document that names none, where other fields leave no doubt.
 fn kind_by_content(root: &Node) -> Option<&'static str> {
     let has = |field: &str| root.get(field).is_some();
     let version = root.get("apiVersion").and_then(Node::scalar).unwrap_or_default();

@@ -26,26 +26,9 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).flat_map(char::to_lowercase).take(200).collect()
 }
 
-/// Changes that lead from `a` to `b`: insert, delete, replace, swap two neighbours. Stops counting above `most`.
+/// The number of letters to insert, delete, replace or swap. Names whose lengths differ by more than `most` are not compared.
 fn distance(a: &str, b: &str, most: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most {
-        return most + 1;
-    }
-    let mut before: Vec<usize> = vec![];
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[b.len()]
+    if a.chars().count().abs_diff(b.chars().count()) > most { most + 1 } else { strsim::osa_distance(a, b) }
 }
 
 /// The name with what its rule forbids left out or replaced, as a suggestion; `None` when nothing is left.

@@ -1,7 +1,7 @@
-//! What the checks of one sequence leave for the checks between sequences, and the entries of lists.
+//! Sequences as the rules between sequences see them.
 
-use super::fields::Level;
-use super::finding::Report;
+use super::levels::items_of;
+use super::levels::shipyards::TASK;
 use super::tree::Node;
 
 /// A sequence as checked so far, and its position: kept even if its parts are refused, for the checks between sequences.
@@ -16,7 +16,7 @@ pub struct Outline<'n> {
 impl<'n> Outline<'n> {
     pub fn of(stage: &str, sequence: &str, node: &'n Node, path: &str) -> Self {
         let name = |task: &&Node| task.get("name").and_then(Node::scalar).map(str::to_owned);
-        let tasks = entries(node.get("tasks"), Level::Task).iter().filter_map(name).collect();
+        let tasks = items_of(node.get("tasks"), &TASK).iter().filter_map(name).collect();
         Self { stage: stage.to_owned(), sequence: sequence.to_owned(), tasks, node, path: path.to_owned() }
     }
 
@@ -26,34 +26,11 @@ impl<'n> Outline<'n> {
     }
 }
 
-/// The entries of a list; what is no list is a finding with the remedy.
-pub fn items<'n>(node: &'n Node, path: &str, level: Level, report: &mut Report) -> Option<Vec<&'n Node>> {
-    if node.list().is_none() {
-        let event = node.scalar().or_else(|| node.entries().and_then(|entries| Some(entries.first()?.key.as_str())));
-        let example = level.example();
-        let remedy = match node.entries() {
-            _ if level == Level::Trigger && event.is_some_and(|event| event.contains('.')) => {
-                format!("write `- event: {}`", event.unwrap_or_default())
-            }
-            Some(_) => format!("put `- ` before each entry, like `- {example}`"),
-            None => format!("write entries like `- {example}` below it"),
-        };
-        report.error(node, path, format!("is {}, not a list: {remedy}", node.what()));
-        node.entries()?;
-    }
-    Some(entries(Some(node), level))
-}
-
-/// What a list holds. Of a mapping where a list belongs, what was meant, so that everything wrong with it is told at once: one
-/// entry without its `-`, or entries under their names.
-pub fn entries(node: Option<&Node>, level: Level) -> Vec<&Node> {
-    let Some(node) = node else { return vec![] };
-    match (node.list(), node.entries()) {
-        (Some(items), _) => items.iter().collect(),
-        (_, Some(entries)) if entries.iter().any(|entry| level.has(&entry.key)) => vec![node],
-        (_, Some(entries)) if level != Level::Trigger => {
-            entries.iter().map(|entry| &entry.value).filter(|value| value.entries().is_some()).collect()
-        }
-        _ => vec![],
-    }
+/// One entry of one sequence's `triggeredOn`, by its place among the outlines.
+pub struct Edge<'n> {
+    pub listener: usize,
+    /// As written.
+    pub event: &'n str,
+    pub node: &'n Node,
+    pub path: String,
 }

@@ -1,32 +1,23 @@
 //! `promotion`: of a pipeline, and of an environment in its place.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::project::{mapping, positive, text};
+use super::levels;
+use super::levels::pipelines::{self, HOSTS};
+use super::objects::{self, Scheme};
 use super::tree::Node;
-use super::values::{self, Scheme, flag};
+use super::values::{flag, positive, text};
 use super::windows;
 use keelway_domain::access::approver;
 use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::promotions::definition::{Approval, Notification, PromotionSpec, PullRequest, Sequence, Strategy};
 
-/// The hosts of pull requests, as `type` names them, and how Keelway knows them.
-pub const HOSTS: [(&str, &str); 5] = [
-    ("github", "github"),
-    ("gitlab", "gitlab"),
-    ("gitea", "gitea"),
-    ("forgejo", "gitea"),
-    ("bitbucket-server", "bitbucket-server"),
-];
 const STRATEGIES: &str = "`notification`, `pull-request` or `sequence`";
 /// The key of the strategy that opens pull requests: Weave's own, and another spelling of it.
 const PULL_REQUEST: [&str; 2] = ["pull-request", "pullRequest"];
 
 /// The `promotion` under a node, if there is one.
 pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionSpec> {
-    let path = format!("{path}.promotion");
-    let node = mapping(parent, "promotion", &path, report)?;
-    fields::check(node, Level::Promotion, &path, report);
+    let (node, path) = levels::mapping(parent, "promotion", &pipelines::PROMOTION, path, report)?;
     let manual = flag(node, "manual", &path, report);
     let (strategy, secret) = strategy(node, &path, report);
     let approval = approval(node, &path, secret, report);
@@ -38,13 +29,10 @@ pub fn read(parent: &Node, path: &str, report: &mut Report) -> Option<PromotionS
 }
 
 fn strategy(node: &Node, path: &str, report: &mut Report) -> (Option<Strategy>, Option<String>) {
-    let path = format!("{path}.strategy");
-    let Some(strategy) = mapping(node, "strategy", &path, report) else {
-        report.error(node.get("strategy").unwrap_or(node), path, format!("is missing: write {STRATEGIES} below it"));
+    let Some((strategy, path)) = levels::mapping(node, "strategy", &pipelines::STRATEGY, path, report) else {
         return (None, None);
     };
-    fields::check(strategy, Level::Strategy, &path, report);
-    let secret = values::secret(strategy, "secretRef", &path, report);
+    let secret = objects::secret(strategy, "secretRef", &path, report);
     let known = ["notification", "sequence"].into_iter().chain(PULL_REQUEST);
     let named: Vec<&str> = known.filter(|name| strategy.get(name).is_some()).collect();
     let found = match named[..] {
@@ -64,13 +52,11 @@ fn strategy(node: &Node, path: &str, report: &mut Report) -> (Option<Strategy>, 
 }
 
 fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
-    let path = format!("{path}.notification");
-    let Some(node) = mapping(strategy, "notification", &path, report) else {
+    let Some((node, path)) = levels::mapping(strategy, "notification", &pipelines::NOTIFICATION, path, report) else {
         return Some(Strategy::Notification(Notification::default()));
     };
-    fields::check(node, Level::Notification, &path, report);
-    let url = node.get("url").is_some().then(|| values::url(node, "url", &path, Scheme::HttpsOrAllowed, report));
-    let secret = values::secret(node, "secretRef", &path, report);
+    let url = node.get("url").is_some().then(|| objects::url(node, "url", &path, Scheme::HttpsOrAllowed, report));
+    let secret = objects::secret(node, "secretRef", &path, report);
     if url.is_some() && secret.is_none() {
         let message = "is missing: the request to `url` is signed; name the secret with `secretRef: {name: …}`";
         report.error(node, format!("{path}.secretRef"), message.into());
@@ -78,14 +64,13 @@ fn notification(strategy: &Node, path: &str, report: &mut Report) -> Option<Stra
     Some(Strategy::Notification(Notification { url: url.flatten(), secret }))
 }
 
-/// `key`: as the manifest spells it.
+/// `key` is the manifest's spelling of `pull-request`.
 fn pull_request(strategy: &Node, key: &str, path: &str, report: &mut Report) -> Option<Strategy> {
-    let path = format!("{path}.{key}");
-    let Some(node) = mapping(strategy, key, &path, report) else {
-        report.error(strategy, path, "is empty: write `type`, `url`, `baseBranch` and `secretRef` below it".into());
+    let Some((node, path)) = levels::mapping(strategy, key, &pipelines::PULL_REQUEST, path, report) else {
+        let message = "is empty: write `type`, `url`, `baseBranch` and `secretRef` below it";
+        report.error(strategy, format!("{path}.{key}"), message.into());
         return None;
     };
-    fields::check(node, Level::PullRequest, &path, report);
     let names = HOSTS.map(|(name, _)| name).join("`, `");
     let given = text(node, "type", &path, report).filter(|text| !text.is_empty());
     let host = given.as_deref().and_then(|given| HOSTS.iter().find(|(name, _)| *name == given)).map(|(_, host)| (*host).to_owned());
@@ -94,13 +79,9 @@ fn pull_request(strategy: &Node, key: &str, path: &str, report: &mut Report) -> 
         report.error(node.get("type").unwrap_or(node), format!("{path}.type"), format!("{message}: write one of `{names}`"));
     }
     let url = repository(node, &path, report);
-    let base_branch = text(node, "baseBranch", &path, report).filter(|branch| !branch.is_empty());
-    if base_branch.is_none() {
-        let at = node.get("baseBranch").unwrap_or(node);
-        report.error(at, format!("{path}.baseBranch"), "is missing: name the branch to merge into, for example `main`".into());
-    }
+    let base_branch = text(node, "baseBranch", &path, report);
     let secret = match node.get("secretRef").filter(|given| !given.is_null()) {
-        Some(_) => values::secret(node, "secretRef", &path, report),
+        Some(_) => objects::secret(node, "secretRef", &path, report),
         None => {
             let message = "is missing: pull requests need credentials; name their secret with `secretRef: {name: …}`, or register the host \
                            with one (`kind: GitHost`)";
@@ -114,7 +95,7 @@ fn pull_request(strategy: &Node, key: &str, path: &str, report: &mut Report) -> 
 
 /// The URL of a repository, without `.git`.
 fn repository(node: &Node, path: &str, report: &mut Report) -> Option<String> {
-    let url = values::url(node, "url", path, Scheme::Https, report)?;
+    let url = objects::url(node, "url", path, Scheme::Https, report)?;
     let short = url.trim_end_matches('/');
     let short = short.strip_suffix(".git").unwrap_or(short);
     let parts = short.trim_start_matches("https://").split('/').skip(1).filter(|part| !part.is_empty()).count();
@@ -127,12 +108,11 @@ fn repository(node: &Node, path: &str, report: &mut Report) -> Option<String> {
 }
 
 fn sequence(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy> {
-    let path = format!("{path}.sequence");
-    let Some(node) = mapping(strategy, "sequence", &path, report) else {
-        report.error(strategy, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
+    let Some((node, path)) = levels::mapping(strategy, "sequence", &pipelines::SEQUENCE_REF, path, report) else {
+        let given = strategy.get("sequence").unwrap_or(strategy);
+        levels::missing(given, &pipelines::SEQUENCE_REF, "service", &format!("{path}.sequence"), report);
         return None;
     };
-    fields::check(node, Level::SequenceRef, &path, report);
     let mut named = |field: &str, check: &dyn Fn(&str) -> Option<String>| {
         let text = text(node, field, &path, report).filter(|text| !text.is_empty())?;
         if let Some(wrong) = check(&text) {
@@ -144,16 +124,13 @@ fn sequence(strategy: &Node, path: &str, report: &mut Report) -> Option<Strategy
     let stage = named("stage", &|text| StageName::new(text).err().map(|error| error.to_string()));
     let service = named("service", &|text| ServiceName::new(text).err().map(|error| error.to_string()));
     let name = named("name", &|text| SequenceName::new(text).err().map(|error| error.to_string()));
-    if service.is_none() {
-        report.error(node, format!("{path}.service"), "is missing: name the service the sequence delivers".into());
-    }
     Some(Strategy::Sequence(Sequence { project, stage, service: service?, name: name.unwrap_or_else(|| "delivery".into()) }))
 }
 
 fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report) -> Approval {
-    let path = format!("{path}.approval");
-    let Some(node) = mapping(node, "approval", &path, report) else { return Approval { secret, ..Approval::default() } };
-    fields::check(node, Level::Approval, &path, report);
+    let Some((node, path)) = levels::mapping(node, "approval", &pipelines::APPROVAL, path, report) else {
+        return Approval { secret, ..Approval::default() };
+    };
     let quorum = match text(node, "quorum", &path, report).map(|text| text.parse::<u32>().ok().filter(|n| (1..=100).contains(n))) {
         None => 1,
         Some(Some(n)) => n,
@@ -176,7 +153,7 @@ fn approval(node: &Node, path: &str, secret: Option<String>, report: &mut Report
     }
 }
 
-/// Who may approve, as it is written. A plain name is taken for a token's, as it was before there were other forms.
+/// The approvers as they are written. A plain name means the API token of that name: older manifests had no other form.
 fn approvers(node: &Node, path: &str, report: &mut Report) -> Vec<String> {
     const FORMS: &str = "write `token:ann` for an API token, `<provider>/<subject>` for a person of an identity provider, or `key:<id>/<name>` for \
                          whom the holder of a signing key vouches; `keelway whoami` shows it";

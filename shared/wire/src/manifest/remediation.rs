@@ -1,11 +1,11 @@
 //! `kind: Remediation`, as Keptn's `remediation.yaml` (version 0.1.4): which actions to try against which problem.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::outline::items;
-use super::project::{mapping, text};
-use super::shipyard::{PROJECT_ANNOTATION, entry};
+use super::levels::{self, remediations, shipyards};
+use super::named::entry;
+use super::shipyard::PROJECT_ANNOTATION;
 use super::tree::Node;
+use super::values::{mapping, text};
 use keelway_domain::names::{ServiceName, StageName};
 use keelway_domain::sequences::{Action, ProblemType, Remediation};
 use serde_json::Value;
@@ -18,6 +18,7 @@ const VERSION: &str = "spec.keptn.sh/0.1.4";
 
 /// Remediations and the other contents of their document.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "named as the fields of the manifest are")]
 pub struct RemediationManifest {
     /// `metadata.name`, any text.
     pub metadata_name: Option<String>,
@@ -27,19 +28,17 @@ pub struct RemediationManifest {
     pub stage: Option<StageName>,
     /// `metadata.annotations["keelway.dev/service"]`; absent: every service.
     pub service: Option<ServiceName>,
-    /// The remediations themselves.
     pub remediation: Remediation,
-    /// The document's own text.
+    /// The text of the document.
     pub source: String,
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<RemediationManifest> {
-    fields::check(root, Level::Remediation, "", report);
+    levels::check(root, &remediations::REMEDIATION, "", report);
     version(root, report);
     let (mut metadata_name, mut project_annotation) = (None, None);
     let (mut stage, mut service) = (None, None);
-    if let Some(metadata) = mapping(root, "metadata", "metadata", report) {
-        fields::check(metadata, Level::Metadata, "metadata", report);
+    if let Some((metadata, _)) = levels::mapping(root, "metadata", &shipyards::METADATA, "", report) {
         metadata_name = text(metadata, "name", "metadata", report);
         if let Some(annotations) = mapping(metadata, "annotations", "metadata.annotations", report) {
             project_annotation = text(annotations, PROJECT_ANNOTATION, "metadata.annotations", report);
@@ -51,17 +50,12 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<Remediatio
             }
         }
     }
-    let spec = mapping(root, "spec", "spec", report);
-    if let Some(spec) = spec {
-        fields::check(spec, Level::RemediationSpec, "spec", report);
-    }
-    let list = spec.and_then(|spec| spec.get("remediations")).filter(|list| !list.is_null());
-    let Some(list) = list else {
-        let message = "is missing: write a list of entries like `- problemType: Response time degradation`";
-        report.error(spec.unwrap_or(root), "spec.remediations", message.into());
+    let Some((spec, _)) = levels::mapping(root, "spec", &remediations::SPEC, "", report) else {
+        levels::missing(root, &remediations::SPEC, "remediations", "spec", report);
         return None;
     };
-    let read = items(list, "spec.remediations", Level::ProblemType, report)?;
+    let list = spec.get("remediations").filter(|list| !list.is_null())?;
+    let read = levels::items(list, "spec.remediations", &remediations::PROBLEM_TYPE, report)?;
     let mut named: BTreeSet<&str> = BTreeSet::new();
     for (i, item) in read.iter().enumerate() {
         let Some((at, name)) = item.get("problemType").and_then(|at| Some((at, at.scalar()?))) else { continue };
@@ -100,38 +94,27 @@ fn annotation<T, E: std::fmt::Display>(
 }
 
 fn problem_type(node: &Node, path: &str, report: &mut Report) -> Option<ProblemType> {
-    entry(node, Level::ProblemType, path, report)?;
-    fields::check(node, Level::ProblemType, path, report);
-    let problem_type = required(node, "problemType", path, "a problem's root cause or title, or `default`", report);
+    entry(node, &remediations::PROBLEM_TYPE, path, report)?;
+    levels::check(node, &remediations::PROBLEM_TYPE, path, report);
+    let problem_type = text(node, "problemType", path, report);
     let at = format!("{path}.actionsOnOpen");
-    let Some(list) = node.get("actionsOnOpen").filter(|list| !list.is_null()) else {
-        report.error(node, at, "is missing: write a list of entries like `- action: toggle-feature`".into());
-        return None;
-    };
-    let read = items(list, &at, Level::RemediationAction, report)?;
+    let list = node.get("actionsOnOpen").filter(|list| !list.is_null())?;
+    let read = levels::items(list, &at, &remediations::ACTION, report)?;
     let read = read.into_iter().enumerate().map(|(i, item)| action(item, &format!("{at}[{i}]"), report));
     let actions = read.collect::<Vec<_>>().into_iter().collect::<Option<Vec<Action>>>()?;
     Some(ProblemType { problem_type: problem_type?, actions })
 }
 
 fn action(node: &Node, path: &str, report: &mut Report) -> Option<Action> {
-    entry(node, Level::RemediationAction, path, report)?;
-    fields::check(node, Level::RemediationAction, path, report);
-    let action = required(node, "action", path, "what the executor of `action` knows it by", report)?;
+    entry(node, &remediations::ACTION, path, report)?;
+    levels::check(node, &remediations::ACTION, path, report);
+    let action = text(node, "action", path, report)?;
     Some(Action {
         name: text(node, "name", path, report).unwrap_or_else(|| action.clone()),
         description: text(node, "description", path, report).unwrap_or_default(),
         value: node.get("value").map_or(Value::Null, Node::to_json),
         action,
     })
-}
-
-fn required(node: &Node, field: &str, path: &str, what: &str, report: &mut Report) -> Option<String> {
-    let written = text(node, field, path, report).filter(|text| !text.trim().is_empty());
-    if written.is_none() {
-        report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), format!("is missing: name {what}"));
-    }
-    written
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `kind: Schedule`: a sequence that is triggered at times.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::outline::items;
-use super::project::{API_VERSION, mapping, text};
+use super::levels::projects::{self, API_VERSION};
+use super::levels::{self, schedules};
+use super::objects;
 use super::tree::Node;
-use super::values::{self, flag, word};
+use super::values::{flag, mapping, text, word};
 use keelway_domain::event::Object;
 use keelway_domain::names::{NameError, ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::schedules::{Concurrency, MAX_DATA_BYTES, MAX_SERVICES, Spec, When};
@@ -13,36 +13,26 @@ use keelway_domain::time::Timestamp;
 use keelway_domain::windows::{Edge, instant, schedule, zone};
 use serde_json::Value;
 
-/// Members of a trigger's data that are not the schedule's to say.
+/// Members of a trigger's data that a schedule may not set.
 const RESERVED: [&str; 4] = ["project", "stage", "service", "labels"];
 
 /// A schedule as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "named as the fields of the manifest are")]
 pub struct ScheduleManifest {
-    /// `spec.project`
     pub project: ProjectName,
-    /// `metadata.name`
     pub name: String,
-    /// What it triggers, and when.
     pub spec: Spec,
-    /// The document as it was written.
+    /// The text of the document.
     pub source: String,
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ScheduleManifest> {
-    fields::check(root, Level::Schedule, "", report);
-    values::version(root, "Schedule", API_VERSION, report);
-    let metadata = mapping(root, "metadata", "metadata", report);
-    if let Some(metadata) = metadata {
-        fields::check(metadata, Level::ProjectMetadata, "metadata", report);
-    }
-    let name = values::name(metadata.unwrap_or(root), "metadata", report);
-    let Some(spec) = mapping(root, "spec", "spec", report) else {
-        let message = "is missing: write `spec:` with `project`, `stage`, `services`, `sequence` and `cron`";
-        report.error(root.get("spec").unwrap_or(root), "spec", message.into());
-        return None;
-    };
-    fields::check(spec, Level::ScheduleSpec, "spec", report);
+    levels::check(root, &schedules::SCHEDULE, "", report);
+    objects::version(root, "Schedule", API_VERSION, report);
+    let metadata = levels::mapping(root, "metadata", &projects::METADATA, "", report).map(|(metadata, _)| metadata);
+    let name = objects::name(metadata.unwrap_or(root), "metadata", report);
+    let (spec, _) = levels::mapping(root, "spec", &schedules::SPEC, "", report)?;
     let project = named(spec, "project", ProjectName::new, report);
     let stage = named(spec, "stage", StageName::new, report);
     let sequence = named(spec, "sequence", SequenceName::new, report);
@@ -70,22 +60,16 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ScheduleMa
 
 fn named<N>(spec: &Node, field: &str, new: impl Fn(String) -> Result<N, NameError>, report: &mut Report) -> Option<N> {
     let at = spec.get(field).unwrap_or(spec);
-    let Some(given) = text(spec, field, "spec", report).filter(|text| !text.is_empty()) else {
-        report.error(at, format!("spec.{field}"), format!("is missing: name the {field}"));
-        return None;
-    };
+    let given = text(spec, field, "spec", report).filter(|text| !text.trim().is_empty())?;
     new(given).map_err(|error| report.error(at, format!("spec.{field}"), error.to_string())).ok()
 }
 
 /// `services: [carts, payments]`, each once.
 fn services(spec: &Node, report: &mut Report) -> Option<Vec<ServiceName>> {
     let path = "spec.services";
-    let Some(list) = spec.get("services").filter(|list| !list.is_null()) else {
-        report.error(spec, path, "is missing: name at least one service, `services: [carts]`".into());
-        return None;
-    };
-    let entries = items(list, path, Level::ScheduleSpec, report)?;
-    if entries.is_empty() || entries.len() > MAX_SERVICES {
+    let list = spec.get("services").filter(|list| !list.is_null())?;
+    let entries = levels::items(list, path, &schedules::SPEC, report)?;
+    if entries.len() > MAX_SERVICES {
         report.error(list, path, format!("has {} services: write 1 to {MAX_SERVICES}", entries.len()));
         return None;
     }
@@ -131,7 +115,7 @@ fn cron(spec: &Node, report: &mut Report) -> Option<String> {
     told.ok().map(|_| given)
 }
 
-/// A time in the schedule's zone; a zone that is none is told elsewhere.
+/// A time in the schedule's zone. An unknown zone is refused elsewhere.
 fn time(spec: &Node, field: &str, (named, edge): (Option<&str>, Edge), report: &mut Report) -> Option<Timestamp> {
     let given = text(spec, field, "spec", report)?;
     let read = instant(&given, zone(named).ok()?, edge);

@@ -1,14 +1,14 @@
 //! `kind: Shipyard`: stages, sequences and tasks.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::names::repaired;
-use super::outline::{Outline, items};
-use super::project::{mapping, positive, text, with_example};
+use super::levels;
+use super::levels::shipyards::{self, NEWEST, OLD_STAGE_FIELDS};
+use super::named::{checked, entry, name_of, unique};
+use super::outline::Outline;
 use super::tree::Node;
-use super::values::flag;
+use super::values::{flag, mapping, positive, text};
 use super::{chains, tasks, triggers, windows};
-use keelway_domain::names::{NameError, RESERVED_TASK_NAMES, SequenceName, StageName};
+use keelway_domain::names::{SequenceName, StageName};
 use keelway_domain::shipyard::{MAX_STAGES, Sequence, Shipyard, Stage};
 use std::collections::HashMap;
 
@@ -16,18 +16,16 @@ use std::collections::HashMap;
 pub const PROJECT_ANNOTATION: &str = "keelway.dev/project";
 
 const API_PREFIX: &str = "spec.keptn.sh/";
-/// The `apiVersion` of shipyards.
-pub const NEWEST: &str = "spec.keptn.sh/0.2.3";
 const MIGRATE: &str = "run `keelway shipyard migrate FILE`, which prints it in the form of 0.2";
 
 /// A shipyard and the other contents of its document.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "named as the fields of the manifest are")]
 pub struct ShipyardManifest {
     /// `metadata.name`, any text; often `shipyard-<project>`.
     pub metadata_name: Option<String>,
     /// `metadata.annotations["keelway.dev/project"]`: the project it is for.
     pub project_annotation: Option<String>,
-    /// The process itself.
     pub shipyard: Shipyard,
     /// The document's own text: of a file with one document the whole file, to the byte.
     pub source: String,
@@ -41,14 +39,12 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ShipyardMa
         // The bare form is another language. Under a version, the rest may be told as well.
         root.get("spec")?;
     }
-    fields::check(root, Level::Shipyard, "", report);
+    levels::check(root, &shipyards::SHIPYARD, "", report);
     if !refused {
         version(root, report);
     }
-    let metadata = mapping(root, "metadata", "metadata", report);
     let (mut metadata_name, mut project_annotation) = (None, None);
-    if let Some(metadata) = metadata {
-        fields::check(metadata, Level::Metadata, "metadata", report);
+    if let Some((metadata, _)) = levels::mapping(root, "metadata", &shipyards::METADATA, "", report) {
         metadata_name = text(metadata, "name", "metadata", report);
         if let Some(annotations) = mapping(metadata, "annotations", "metadata.annotations", report) {
             project_annotation = text(annotations, PROJECT_ANNOTATION, "metadata.annotations", report);
@@ -130,10 +126,7 @@ fn version(root: &Node, report: &mut Report) {
 
 /// The stages, at any position; stages in the wrong place are checked as well.
 fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
-    let spec = mapping(root, "spec", "spec", report);
-    if let Some(spec) = spec {
-        fields::check(spec, Level::Spec, "spec", report);
-    }
+    let spec = levels::mapping(root, "spec", &shipyards::SPEC, "", report).map(|(spec, _)| spec);
     let (node, path) = match (spec.and_then(|spec| spec.get("stages")), root.get("stages")) {
         (Some(stages), _) => (stages, "spec.stages"),
         (None, Some(stages)) => (stages, "stages"),
@@ -150,7 +143,7 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
             return None;
         }
     };
-    let items = items(node, path, Level::Stage, report)?;
+    let items = levels::items(node, path, &shipyards::STAGE, report)?;
     if items.is_empty() {
         report.error(node, path, "has no stage: write at least one, `- name: dev`".into());
     }
@@ -162,7 +155,7 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
     let old = is_old_form(root).is_some();
     for (i, item) in items.into_iter().enumerate() {
         let path = format!("{path}[{i}]");
-        // A document refused as one of the older form does not need to hear it of every field.
+        // A document that is refused for its older form is not told so again for every field.
         if !old || item.get("sequences").is_some() {
             old_fields(item, &path, report);
         }
@@ -174,7 +167,7 @@ fn stages(root: &Node, report: &mut Report) -> Option<Vec<Stage>> {
 }
 
 fn old_fields(stage: &Node, path: &str, report: &mut Report) {
-    for old in stage.entries().unwrap_or_default().iter().filter(|entry| fields::OLD_STAGE_FIELDS.contains(&entry.key.as_str())) {
+    for old in stage.entries().unwrap_or_default().iter().filter(|entry| OLD_STAGE_FIELDS.contains(&entry.key.as_str())) {
         let message = match stage.get("sequences") {
             None => format!("is a field of the older form (0.1): {MIGRATE}"),
             Some(_) => "is a field of the older form (0.1) and does nothing here: leave it out, and write what it says under the `properties` of a task".into(),
@@ -190,9 +183,9 @@ fn stage<'n>(
     outlines: &mut Vec<Outline<'n>>,
     report: &mut Report,
 ) -> Option<Stage> {
-    entry(node, Level::Stage, path, report)?;
-    fields::check(node, Level::Stage, path, report);
-    let written = name_of(node, Level::Stage, path, report);
+    entry(node, &shipyards::STAGE, path, report)?;
+    levels::check(node, &shipyards::STAGE, path, report);
+    let written = name_of(node, &shipyards::STAGE, path, report);
     let name = written.and_then(|name| checked(node, name, StageName::new, (true, "-"), path, report));
     if let Some(written) = written {
         unique(node, written, "stage", "the shipyard", path, seen, report);
@@ -200,11 +193,11 @@ fn stage<'n>(
     let windows = windows::read(node, path, report);
     let mut sequences = vec![];
     let mut names = HashMap::new();
-    // `workflows` is refused; what stands below it is looked into all the same.
+    // `workflows` is refused, but its entries are checked.
     let written_as = ["sequences", "workflows"].into_iter().find(|field| node.get(field).is_some_and(|list| !list.is_null()));
     if let Some((field, list)) = written_as.and_then(|field| Some((field, node.get(field)?))) {
         let path = format!("{path}.{field}");
-        for (i, item) in items(list, &path, Level::Sequence, report)?.into_iter().enumerate() {
+        for (i, item) in levels::items(list, &path, &shipyards::SEQUENCE, report)?.into_iter().enumerate() {
             sequences.extend(sequence(item, written.unwrap_or_default(), &format!("{path}[{i}]"), &mut names, outlines, report));
         }
     }
@@ -219,9 +212,9 @@ fn sequence<'n>(
     outlines: &mut Vec<Outline<'n>>,
     report: &mut Report,
 ) -> Option<Sequence> {
-    entry(node, Level::Sequence, path, report)?;
-    fields::check(node, Level::Sequence, path, report);
-    let written = name_of(node, Level::Sequence, path, report);
+    entry(node, &shipyards::SEQUENCE, path, report)?;
+    levels::check(node, &shipyards::SEQUENCE, path, report);
+    let written = name_of(node, &shipyards::SEQUENCE, path, report);
     let name = written.and_then(|name| checked(node, name, SequenceName::new, (false, "-_"), path, report));
     if let Some(written) = written {
         unique(node, written, "sequence", "its stage", path, seen, report);
@@ -234,69 +227,4 @@ fn sequence<'n>(
     let triggered_on = triggers::read(node, &format!("{path}.triggeredOn"), report);
     outlines.push(Outline::of(stage, written.unwrap_or_default(), node, path));
     Some(Sequence { name: name?, triggered_on: triggered_on?, tasks: tasks?, timeout, supersede, ignore_windows })
-}
-
-/// An entry of a list must be a mapping.
-pub fn entry(node: &Node, level: Level, path: &str, report: &mut Report) -> Option<()> {
-    if node.entries().is_some() {
-        return Some(());
-    }
-    let remedy = match node.scalar() {
-        Some(text) if is_name(text) => format!("write `- name: {text}`"),
-        _ if node.is_null() => "take out the `-`, or write a `name` behind it".into(),
-        _ => "write its fields behind the `-`, beginning with `name`".into(),
-    };
-    report.error(node, path, format!("is {}, not {}: {remedy}", node.what(), level.what()));
-    None
-}
-
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
-}
-
-pub fn name_of<'n>(node: &'n Node, level: Level, path: &str, report: &mut Report) -> Option<&'n str> {
-    let name = node.get("name");
-    let text = name.and_then(Node::scalar);
-    if text.is_none() {
-        let message = match name.filter(|name| !name.is_null()) {
-            Some(name) => format!("is {}, not a name: write one word behind `name:`", name.what()),
-            None => format!("is missing: {} needs a name; write `name:` and one word", level.what()),
-        };
-        report.error(name.filter(|name| !name.is_null()).unwrap_or(node), format!("{path}.name"), message);
-    }
-    text
-}
-
-/// A name by its rule; the refusal suggests one that would do.
-pub fn checked<N>(
-    node: &Node,
-    name: &str,
-    new: impl Fn(String) -> Result<N, NameError>,
-    (lower, separators): (bool, &str),
-    path: &str,
-    report: &mut Report,
-) -> Option<N> {
-    new(name.to_owned())
-        .map_err(|error| {
-            let other = if RESERVED_TASK_NAMES.contains(&name) { None } else { repaired(name, lower, separators) };
-            let example = other.filter(|other| other != name && new(other.clone()).is_ok());
-            let at = node.get("name").unwrap_or(node);
-            report.error(at, format!("{path}.name"), with_example(error.to_string(), example));
-        })
-        .ok()
-}
-
-/// Reports a name that stands twice.
-pub fn unique(node: &Node, name: &str, what: &str, scope: &str, path: &str, seen: &mut HashMap<String, u64>, report: &mut Report) {
-    let at = node.get("name").unwrap_or(node);
-    match seen.get(name) {
-        Some(line) => {
-            let message =
-                format!("{what} {name:?} stands twice in {scope}, first in line {line}: give this one another name, or join them");
-            report.error(at, format!("{path}.name"), message);
-        }
-        None => {
-            seen.insert(name.to_owned(), at.at.line);
-        }
-    }
 }

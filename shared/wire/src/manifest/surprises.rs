@@ -1,22 +1,21 @@
-//! What is allowed and turns out otherwise than its author expects: a warning each, with the remedy.
+//! Warnings about shipyards that are valid and do not do what their author expects.
 
-use super::chains::Edge;
-use super::fields::Level;
 use super::finding::Report;
-use super::outline::{Outline, entries};
+use super::levels::{items_of, shipyards};
+use super::outline::{Edge, Outline};
 use super::tree::Node;
 use super::triggers::conditions;
 use keelway_domain::event::PREFIX;
 use keelway_domain::shipyard::{APPROVAL, EVALUATION};
 use std::collections::{HashMap, HashSet};
 
-/// Tasks that change nothing in the stage.
+/// Tasks that change nothing in a stage.
 const LOOK_ONLY: [&str; 3] = [APPROVAL, EVALUATION, "test"];
 
 /// Checks every sequence, and every entry that lets one follow another.
 pub fn check(outlines: &[Outline], edges: &[Edge], report: &mut Report) {
     for outline in outlines {
-        for (i, task) in entries(outline.node.get("tasks"), Level::Task).into_iter().enumerate() {
+        for (i, task) in items_of(outline.node.get("tasks"), &shipyards::TASK).into_iter().enumerate() {
             if text(task, "name") == Some(APPROVAL) {
                 approval(outline, task, &format!("{}.tasks[{i}]", outline.path), report);
             }
@@ -93,13 +92,13 @@ fn wants<'n>(entry: &'n Node, what: &str) -> Option<&'n str> {
 
 /// Whether a person is asked before anything has changed in the stage.
 fn begins_with_a_question(sequence: &Outline) -> bool {
-    let tasks = entries(sequence.node.get("tasks"), Level::Task);
+    let tasks = items_of(sequence.node.get("tasks"), &shipyards::TASK);
     let gate = tasks.iter().position(|task| text(task, "name") == Some(APPROVAL) && asks_a_person(task));
     let looks_only = |task: &&Node| text(task, "name").is_some_and(|name| LOOK_ONLY.contains(&name));
     gate.is_some_and(|gate| tasks[..gate].iter().all(looks_only))
 }
 
-/// Whether it undoes something, by its name or a task's.
+/// Whether a sequence rolls back, by its name and those of its tasks.
 fn rolls_back(sequence: &Outline) -> bool {
     let plain = |name: &String| name.to_lowercase().replace(['-', '_'], "");
     let names = sequence.tasks.iter().chain([&sequence.sequence]).map(plain);

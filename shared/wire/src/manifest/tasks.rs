@@ -1,13 +1,11 @@
 //! The tasks of a sequence.
 
-use super::fields::{self, Level};
 use super::finding::Report;
+use super::levels::{self, shipyards};
+use super::named::{checked, entry, name_of};
 use super::names::nearest;
-use super::outline::items;
-use super::project::{duration, mapping, positive, timeout};
-use super::shipyard::{checked, entry, name_of};
 use super::tree::Node;
-use super::values::flag;
+use super::values::{duration, flag, mapping, positive, timeout};
 use keelway_domain::names::TaskName;
 use keelway_domain::sequences::SEPARATE;
 use keelway_domain::shipyard::{APPROVAL, EVALUATION, MAX_TASKS, Task};
@@ -23,7 +21,7 @@ pub fn read(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Task
         );
         return None;
     };
-    let items = items(list, path, Level::Task, report)?;
+    let items = levels::items(list, path, &shipyards::TASK, report)?;
     if items.is_empty() {
         report.error(list, path, "is empty: a sequence needs at least one task, `- name: deployment`".into());
         return None;
@@ -42,9 +40,9 @@ pub fn read(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Task
 }
 
 fn task(node: &Node, path: &str, report: &mut Report) -> Option<Task> {
-    entry(node, Level::Task, path, report)?;
-    fields::check(node, Level::Task, path, report);
-    let written = name_of(node, Level::Task, path, report);
+    entry(node, &shipyards::TASK, path, report)?;
+    levels::check(node, &shipyards::TASK, path, report);
+    let written = name_of(node, &shipyards::TASK, path, report);
     let name = written.and_then(|name| checked(node, name, TaskName::new, (false, "-_"), path, report));
     let properties = mapping(node, "properties", &format!("{path}.properties"), report);
     match written {

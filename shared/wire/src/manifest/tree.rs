@@ -58,7 +58,7 @@ pub struct Tree {
     pub root: Node,
     /// Where its own text is, in bytes.
     pub range: Range<usize>,
-    /// Whether reading it found an error, such as a field that occurs twice.
+    /// Whether there was an error on reading, such as a field that occurs twice.
     pub faulty: bool,
 }
 

@@ -1,9 +1,8 @@
 //! `triggeredOn`: each entry by itself.
 
-use super::fields::{self, Level};
 use super::finding::Report;
+use super::levels::{self, shipyards};
 use super::names::nearest;
-use super::outline::items;
 use super::tree::{Entry, Node};
 use keelway_domain::event::{PREFIX, TaskResult};
 use keelway_domain::names::TaskName;
@@ -22,7 +21,7 @@ pub fn read(sequence: &Node, path: &str, report: &mut Report) -> Option<Vec<Trig
     let Some(list) = sequence.get("triggeredOn").filter(|list| !list.is_null()) else {
         return Some(vec![]);
     };
-    let triggers = items(list, path, Level::Trigger, report)?;
+    let triggers = levels::items(list, path, &shipyards::TRIGGER, report)?;
     let triggers = triggers.into_iter().enumerate().map(|(i, node)| trigger(node, &format!("{path}[{i}]"), report));
     triggers.collect::<Vec<_>>().into_iter().collect()
 }
@@ -37,11 +36,11 @@ fn trigger(node: &Node, path: &str, report: &mut Report) -> Option<Trigger> {
         return None;
     };
     if let Some(entry) = entries.iter().find(|entry| entry.key.split('.').count() > 1 && node.get("event").is_none()) {
-        let message = format!("is not a field of {}: write `- event: {}`", Level::Trigger.what(), entry.key);
+        let message = format!("is not a field of {}: write `- event: {}`", &shipyards::TRIGGER.what(), entry.key);
         report.error_at(entry.at, format!("{path}.{}", entry.key), message);
         return None;
     }
-    fields::check(node, Level::Trigger, path, report);
+    levels::check(node, &shipyards::TRIGGER, path, report);
     let selector = selector(node, &format!("{path}.selector"), report);
     let path = format!("{path}.event");
     let event = node.get("event").filter(|event| !event.is_null());
@@ -74,7 +73,7 @@ fn event_name(node: &Node, text: &str, path: &str, report: &mut Report) -> Optio
     }
 }
 
-/// Why this cannot be an event's name.
+/// Why a text cannot be the name of an event.
 pub fn event_fault(event: &str) -> Option<String> {
     if event.is_empty() {
         return Some("is empty: write what starts the sequence, for example `dev.delivery.finished`".into());
@@ -89,7 +88,7 @@ pub fn event_fault(event: &str) -> Option<String> {
     gap.then(|| format!("{event:?} has nothing between two dots or at an end: write it like `dev.delivery.finished`"))
 }
 
-/// `None` when refused, `Some(None)` when there is none.
+/// The conditions of the selector. `None` if it is refused, `Some(None)` if there is none.
 fn selector(trigger: &Node, path: &str, report: &mut Report) -> Option<Option<Vec<Match>>> {
     let Some(selector) = trigger.get("selector").filter(|selector| !selector.is_null()) else {
         return Some(None);
@@ -99,7 +98,7 @@ fn selector(trigger: &Node, path: &str, report: &mut Report) -> Option<Option<Ve
         report.error(selector, path, message);
         return None;
     }
-    fields::check(selector, Level::Selector, path, report);
+    levels::check(selector, &shipyards::SELECTOR, path, report);
     let path = format!("{path}.match");
     if selector.get("match").is_some_and(Node::is_null) {
         // To Keptn, this is no selector.

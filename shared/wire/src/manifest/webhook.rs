@@ -1,13 +1,14 @@
-//! `kind: WebhookSubscription`: which events are delivered to a server of other people.
+//! `kind: WebhookSubscription`: which events are delivered to which URL.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::outline::items;
-use super::project::{API_VERSION, mapping, text};
+use super::levels;
+use super::levels::projects::API_VERSION;
+use super::levels::webhooks::{self, FORMS, OPERATORS};
+use super::objects;
 use super::tree::Node;
-use super::values::{self, flag, words};
+use super::values::{self, flag, text, words};
 use keelway_domain::names::ProjectName;
-use keelway_domain::webhooks::{Body, Expression, Form, MAX_ATTEMPTS, Operator, Subscription};
+use keelway_domain::webhooks::{Body, Expression, MAX_ATTEMPTS, Operator, Subscription};
 use std::collections::{BTreeMap, HashSet};
 
 /// What types of events begin with.
@@ -20,7 +21,7 @@ const SECRETS: usize = 20;
 const HEADERS: usize = 50;
 /// The longest template, in bytes.
 const LONGEST: usize = 64 * 1024;
-/// How often a task's webhook is tried if nothing else is said: about five minutes.
+/// The default number of attempts of a webhook that carries out a task; they take about five minutes.
 const TASK_ATTEMPTS: u32 = 3;
 /// Headers that Keelway writes, or that belong to the connection.
 const RESERVED: [&str; 14] = [
@@ -53,36 +54,26 @@ pub const MEMBERS: [&str; 11] = [
     "gitcommitid",
     "data",
 ];
-/// The operators of expressions.
-pub const OPERATORS: [(&str, Operator); 4] =
-    [("In", Operator::In), ("NotIn", Operator::NotIn), ("Exists", Operator::Exists), ("DoesNotExist", Operator::DoesNotExist)];
-/// The ready-made forms.
-pub const FORMS: [(&str, Form); 2] = [("slack", Form::Slack), ("teams", Form::Teams)];
 
 /// A subscription as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "named as the fields of the manifest are")]
 pub struct WebhookManifest {
-    /// `metadata.namespace`: the project; `default` if absent.
+    /// The project; `default` if absent.
     pub namespace: ProjectName,
-    /// `metadata.name`
     pub name: String,
-    /// What it says.
     pub subscription: Subscription,
-    /// The document as it was written.
+    /// The text of the document.
     pub source: String,
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<WebhookManifest> {
-    fields::check(root, Level::Webhook, "", report);
-    values::version(root, "WebhookSubscription", API_VERSION, report);
-    let metadata = values::metadata(root, report);
-    let name = values::name(metadata.unwrap_or(root), "metadata", report);
-    let namespace = values::namespace(root, metadata, report);
-    let Some(spec) = mapping(root, "spec", "spec", report) else {
-        report.error(root.get("spec").unwrap_or(root), "spec", "is missing: write `spec:` with `events` and `url`".into());
-        return None;
-    };
-    fields::check(spec, Level::WebhookSpec, "spec", report);
+    levels::check(root, &webhooks::WEBHOOK, "", report);
+    objects::version(root, "WebhookSubscription", API_VERSION, report);
+    let metadata = objects::metadata(root, report);
+    let name = objects::name(metadata.unwrap_or(root), "metadata", report);
+    let namespace = objects::namespace(root, metadata, report);
+    let (spec, _) = levels::mapping(root, "spec", &webhooks::SPEC, "", report)?;
     let events = events(spec, report);
     let (projects, stages, services) = filter(spec, report);
     let projects = match (projects.is_empty(), &namespace) {
@@ -101,7 +92,7 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<WebhookMan
     let url = url(spec, &mut templates);
     let headers = headers(spec, &mut templates);
     let body = body(spec, &mut templates);
-    let signing = values::secret(spec, "signingSecretRef", "spec", report);
+    let signing = objects::secret(spec, "signingSecretRef", "spec", report);
     if signing.is_none() && !matches!(body, Body::Form(_)) && spec.get("signingSecretRef").is_none_or(Node::is_null) {
         let message = "is missing: requests are not signed, and a receiver cannot tell them from those of others; name the key with \
                        `signingSecretRef: {name: …}`";
@@ -136,10 +127,6 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<WebhookMan
 fn events(spec: &Node, report: &mut Report) -> Vec<String> {
     let events = patterns(spec, "events", "spec", report);
     let at = spec.get("events").unwrap_or(spec);
-    if events.is_empty() && spec.get("events").is_none_or(|list| list.list().is_some_and(<[Node]>::is_empty)) {
-        let message = "is missing: write types of events, such as `sh.keptn.event.approval.triggered`; `*` stands for any text";
-        report.error(at, "spec.events", message.into());
-    }
     for (place, pattern) in events.iter().enumerate() {
         let begins = pattern.split(['*', '?']).next().unwrap_or_default();
         if !TYPES.iter().any(|known| begins.starts_with(known) || known.starts_with(begins)) {
@@ -171,21 +158,20 @@ fn patterns(node: &Node, field: &str, path: &str, report: &mut Report) -> Vec<St
 
 /// Projects, stages and services.
 fn filter(spec: &Node, report: &mut Report) -> (Vec<String>, Vec<String>, Vec<String>) {
-    let Some(filter) = mapping(spec, "filter", "spec.filter", report) else { return Default::default() };
-    fields::check(filter, Level::WebhookFilter, "spec.filter", report);
+    let Some((filter, _)) = levels::mapping(spec, "filter", &webhooks::FILTER, "spec", report) else { return Default::default() };
     let mut list = |field| patterns(filter, field, "spec.filter", report);
     (list("projects"), list("stages"), list("services"))
 }
 
 fn expressions(spec: &Node, report: &mut Report) -> Vec<Expression> {
     let Some(list) = spec.get("matchExpressions").filter(|list| !list.is_null()) else { return vec![] };
-    let entries = items(list, "spec.matchExpressions", Level::MatchExpression, report).unwrap_or_default();
+    let entries = levels::items(list, "spec.matchExpressions", &webhooks::MATCH_EXPRESSION, report).unwrap_or_default();
     let one = |(place, node): (usize, &Node)| expression(node, &format!("spec.matchExpressions[{place}]"), report);
     entries.into_iter().enumerate().filter_map(one).collect()
 }
 
 fn expression(node: &Node, path: &str, report: &mut Report) -> Option<Expression> {
-    fields::check(node, Level::MatchExpression, path, report);
+    levels::check(node, &webhooks::MATCH_EXPRESSION, path, report);
     let key = text(node, "key", path, report).unwrap_or_default();
     let parts: Vec<&str> = key.split('.').collect();
     let is_path = parts.len() > 1 && parts[0] == "data" && parts.iter().all(|part| !part.is_empty());
@@ -220,9 +206,10 @@ fn secrets(spec: &Node, report: &mut Report) -> BTreeMap<String, String> {
     if let Some(n) = list.list().map(<[Node]>::len).filter(|n| *n > SECRETS) {
         report.error(list, "spec.secrets", format!("has {n} entries: at most {SECRETS} are taken"));
     }
-    for (place, node) in items(list, "spec.secrets", Level::WebhookSecret, report).unwrap_or_default().into_iter().enumerate() {
+    for (place, node) in levels::items(list, "spec.secrets", &webhooks::SECRET, report).unwrap_or_default().into_iter().enumerate()
+    {
         let path = format!("spec.secrets[{place}]");
-        fields::check(node, Level::WebhookSecret, &path, report);
+        levels::check(node, &webhooks::SECRET, &path, report);
         let name = text(node, "name", &path, report).unwrap_or_default();
         let at = node.get("name").unwrap_or(node);
         let mut letters = name.chars();
@@ -233,10 +220,7 @@ fn secrets(spec: &Node, report: &mut Report) -> BTreeMap<String, String> {
         } else if all.contains_key(&name) {
             report.error(at, format!("{path}.name"), format!("{name:?} is there twice: give each secret its own name"));
         }
-        if node.get("secretRef").is_none_or(Node::is_null) {
-            report.error(node, format!("{path}.secretRef"), "is missing: name the secret with `secretRef: {name: …}`".into());
-        }
-        let secret = values::secret(node, "secretRef", &path, report).unwrap_or_default();
+        let secret = objects::secret(node, "secretRef", &path, report).unwrap_or_default();
         all.insert(name, secret);
     }
     all
@@ -308,15 +292,15 @@ fn url(spec: &Node, templates: &mut Templates<'_, '_, '_>) -> String {
         Some(host) if host.contains('@') && !is_template(host) => {
             Some("names a user: put credentials into `headers`, from a secret")
         }
-        Some(host) if !is_template(host) && !values::is_authority(host) => Some("has no host: write it like https://host/path"),
+        Some(host) if !is_template(host) && !objects::is_authority(host) => Some("has no host: write it like https://host/path"),
         _ => None,
     };
     match wrong {
-        // What is written there may be a secret: it is not repeated.
+        // The value may hold a secret and is not repeated.
         Some(wrong) => templates.report.error(at, path, wrong.into()),
         None => templates.check(&given, at, path),
     }
-    values::unencrypted(&given, at, path, templates.report);
+    objects::unencrypted(&given, at, path, templates.report);
     given
 }
 

@@ -1,10 +1,9 @@
 //! `windows`: of a stage of a shipyard, and of a promotion.
 
-use super::fields::{self, Level};
 use super::finding::Report;
-use super::outline::items;
-use super::project::{duration, text};
+use super::levels::{self, pipelines};
 use super::tree::Node;
+use super::values::{duration, text};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::windows::{Edge, Kind, When, Window, instant, never, zone};
 
@@ -17,7 +16,7 @@ const LONGEST_REASON: usize = 200;
 pub fn read(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
     let path = format!("{path}.windows");
     let Some(list) = node.get("windows").filter(|list| !list.is_null()) else { return vec![] };
-    let entries = items(list, &path, Level::Window, report).unwrap_or_default();
+    let entries = levels::items(list, &path, &pipelines::WINDOW, report).unwrap_or_default();
     if entries.len() > MOST {
         report.error(list, path, format!("has {} windows: at most {MOST} are allowed", entries.len()));
         return vec![];
@@ -32,7 +31,7 @@ pub fn read(node: &Node, path: &str, report: &mut Report) -> Vec<Window> {
 }
 
 fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {
-    fields::check(node, Level::Window, path, report);
+    levels::check(node, &pipelines::WINDOW, path, report);
     let errors = report.errors();
     let kind = match text(node, "kind", path, report).as_deref() {
         Some("deny") => Kind::Deny,
@@ -59,7 +58,7 @@ fn window(node: &Node, path: &str, report: &mut Report) -> Option<Window> {
     (report.errors() == errors).then_some(Window { kind, when, zone, reason })
 }
 
-/// Tells what is wrong with a window that would be right but for one field: everything is told at once.
+/// Reports what is wrong with a window of which only one field is under test, so that all mistakes are told at once.
 fn tell(when: When, zone: Option<&str>, (node, path): (&Node, &str), report: &mut Report) {
     let window = Window { kind: Kind::Allow, when, zone: zone.map(str::to_owned), reason: None };
     if let Err((field, message)) = window.check() {

@@ -77,7 +77,7 @@ fn consents_that_are_wrong_say_what_to_write() {
     error: shipyard.yaml:7:34: spec.consents[0].may[1]: "destroy" is nothing that others may do: write one of `deploy`, `tag`, `observe`, `trigger`
       7 |   - {to: [team-a], may: [deplpy, destroy]}
         |                                  ^
-    error: shipyard.yaml:8:10: spec.consents[1].to: is missing: write the projects that are let in, for example `to: [team-a]`; `*` stands for any text
+    error: shipyard.yaml:8:10: spec.consents[1].to: is empty: write the projects that are let in, for example `to: [team-a]`; `*` stands for any text
       8 |   - {to: [], may: []}
         |          ^
     error: shipyard.yaml:8:19: spec.consents[1].may: is missing: write what they may do, of `deploy`, `tag`, `observe`, `trigger`

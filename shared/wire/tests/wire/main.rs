@@ -1,11 +1,10 @@
 //! Manifests, events and bodies as text: what is read, refused and shown.
 
+mod artifacts;
 mod border;
 mod cloudevent;
 mod common;
 mod deployment;
-mod deployment_additions_refused;
-mod deployment_refused;
 mod everything;
 mod examples;
 mod manifest;
@@ -17,7 +16,6 @@ mod refusals;
 mod rendered;
 mod schedule;
 mod schemas;
-mod shipyard;
 mod surprises;
 mod templates;
 mod versions;

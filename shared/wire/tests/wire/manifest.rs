@@ -65,6 +65,13 @@ spec:
 }
 
 #[test]
+fn numbers_and_truth_values_are_names_as_they_are_written() {
+    let numbers = read(&shipyard("  - name: 1\n    sequences:\n    - name: 2\n      tasks: [{name: true}]\n"));
+    assert_eq!(numbers.shipyard.stages[0].name.as_str(), "1");
+    assert_eq!(numbers.shipyard.stages[0].sequences[0].tasks[0].name.as_str(), "true");
+}
+
+#[test]
 fn limits_are_refused_by_name() {
     let stages: String = (0..101).map(|i| format!("  - name: s{i}\n")).collect();
     insta::assert_snapshot!(findings(&shipyard(&stages)), @r"

@@ -1,4 +1,4 @@
-//! `kind: Schedule`: what is read, and what the author of a broken one reads.
+//! `kind: Schedule`: what is read. What is refused is in `refusals/schedule.yaml`.
 
 use crate::common::{findings, parse};
 use keelway_domain::schedules::{Concurrency, When};
@@ -55,34 +55,7 @@ fn once_and_by_default() {
 }
 
 #[test]
-fn everything_wrong_is_told_with_its_remedy() {
-    for (from, to, path, says) in [
-        ("  project: shop\n", "", "spec.project", "name the project"),
-        ("stage: dev", "stage: Dev", "spec.stage", "lower-case"),
-        ("  services: [carts, payments]\n", "", "spec.services", "name at least one service"),
-        ("[carts, payments]", "[]", "spec.services", "write 1 to 20"),
-        ("[carts, payments]", "[carts, carts]", "spec.services[1]", "twice"),
-        ("services: [carts, payments]", "service: carts", "spec.service", "write `services`"),
-        ("'30 2 * * MON-FRI'", "daily", "spec.cron", "no cron expression"),
-        ("'30 2 * * MON-FRI'", "'0 30 2 * * *'", "spec.cron", "write five"),
-        ("  cron: '30 2 * * MON-FRI'\n", "", "spec.cron", "is missing"),
-        ("  cron:", "  at: 2026-12-24\n  cron:", "spec.at", "write one of the two"),
-        ("  cron: '30", "  at: 2026-12-24\n  cron: '61", "spec.cron", "\"61\" as the minute"),
-        ("Europe/Berlin", "Mars", "spec.zone", "no IANA time zone"),
-        ("2027-03-01T00:00:00Z", "2026-12-01", "spec.end", "is not after `start`"),
-        ("2026-12-01", "soon", "spec.start", "is no time"),
-        ("concurrency: queue", "concurrency: allow", "spec.concurrency", "`queue` or `skip`"),
-        ("{suite: {all: true}}", "{stage: prod}", "spec.data.stage", "is not data"),
-        ("{by: clock}", "{by: [clock]}", "spec.labels.by", "is a list, not a text"),
-        ("name: nightly", "name: Nightly", "metadata.name", "is not a name"),
-    ] {
-        let text = NIGHTLY.replacen(from, to, 1);
-        assert_ne!(text, NIGHTLY, "{from}");
-        let found = findings(&text);
-        let place = format!(" {path}: ");
-        assert!(found.lines().any(|line| line.starts_with("error") && line.contains(&place)), "{path}:\n{found}");
-        assert!(found.contains(says), "{path}: {says}\n{found}");
-    }
+fn data_have_a_limit() {
     let long = NIGHTLY.replace("{suite: {all: true}}", &format!("{{text: {}}}", "a".repeat(17_000)));
     assert!(findings(&long).contains("at most 16384 are allowed"));
 }

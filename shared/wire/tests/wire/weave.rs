@@ -58,29 +58,3 @@ fn a_pipeline_without_promotion_or_with_a_manual_one_is_taken() {
     let manual = format!("{HEAD}  promotion:\n    manual: false\n    strategy:\n      pull-request:\n{REQUEST}");
     assert_eq!(errors(&manual), vec![]);
 }
-
-#[test]
-fn older_forms_and_slips_are_refused_with_the_remedy() {
-    let older = format!("{HEAD}  promotion:\n    pull-request:\n{}", REQUEST.replace("        ", "      "));
-    let current = format!("{HEAD}  promotion:\n    strategy:\n      pull-request:\n{REQUEST}");
-    for (text, path, words) in [
-        (older.clone(), "spec.promotion.pull-request", "it belongs under `strategy`"),
-        (older.replace("pull-request", "pullRequest"), "spec.promotion.pullRequest", "it belongs under `strategy`"),
-        (format!("{HEAD}  promotion: {{noop: {{}}}}\n"), "spec.promotion.strategy", "is missing"),
-        (
-            current.replace("        baseBranch: main\n", ""),
-            "spec.promotion.strategy.pull-request.baseBranch",
-            "name the branch to merge into",
-        ),
-        (current.replace("apiVersion: helm.toolkit.fluxcd.io/v2beta1, ", ""), "spec.appRef.apiVersion", "is missing"),
-        (current.replace("\nspec:", "\n  spec:"), "", ""),
-        (current.replace("        baseBranch", "\t\tbaseBranch"), "", "tab"),
-        (current.replace("metadata: {name: carts, namespace: flux-system}", "metadata:\nname: carts"), "name", "under `metadata`"),
-    ] {
-        let errors = errors(&text);
-        assert!(
-            errors.iter().any(|error| error.path.starts_with(path) && error.message.contains(words)),
-            "{path} {words}: {errors:#?}\n{text}"
-        );
-    }
-}

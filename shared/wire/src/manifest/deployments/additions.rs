@@ -1,10 +1,10 @@
 //! What Keelway adds to a DeploymentConfig's `spec`: `targets`, `concurrency`, `resume`, `onDrift`, `autoRollback` and `deployer`.
 
-use super::parts::{Part, entries, mapping};
 use crate::manifest::finding::Report;
-use crate::manifest::project::{duration, mapping as plain, text};
+use crate::manifest::levels::{self, additions};
+use crate::manifest::objects::is_name;
 use crate::manifest::tree::Node;
-use crate::manifest::values::{flag, is_name, word, words};
+use crate::manifest::values::{duration, flag, mapping, text, word, words};
 use keelway_domain::deployments::definition::{AutoRollback, Concurrency, LAMBDA_ALIAS, OnDrift, Resume, Starter, Target};
 use std::collections::HashSet;
 
@@ -12,16 +12,9 @@ use std::collections::HashSet;
 pub fn targets(spec: &Node, path: &str, report: &mut Report) -> Vec<Target> {
     let mut names = HashSet::new();
     let mut targets = vec![];
-    for (node, path) in entries(spec, "targets", Part::Target, path, report) {
-        let mut needed = |field: &str, example: &str| {
-            let given = text(node, field, &path, report).filter(|text| !text.trim().is_empty());
-            if given.is_none() {
-                let at = node.get(field).unwrap_or(node);
-                report.error(at, format!("{path}.{field}"), format!("is missing: write for example `{field}: {example}`"));
-            }
-            given.unwrap_or_default()
-        };
-        let (name, kind, id) = (needed("name", "eu"), needed("kind", LAMBDA_ALIAS), needed("id", "shop-carts:live"));
+    for (node, path) in levels::entries(spec, "targets", &additions::TARGET, path, report) {
+        let mut given = |field: &str| text(node, field, &path, report).filter(|text| !text.trim().is_empty()).unwrap_or_default();
+        let (name, kind, id) = (given("name"), given("kind"), given("id"));
         if !name.is_empty() && !is_name(&name, 63) {
             let message = format!("{name:?} is not a name: use at most 63 lower-case letters, digits, `-` and `.`");
             report.error(node.get("name").unwrap_or(node), format!("{path}.name"), message);
@@ -92,7 +85,7 @@ pub fn on_drift(spec: &Node, path: &str, report: &mut Report) -> OnDrift {
 
 /// `autoRollback`: `{onFailure, alarms, bake}`.
 pub fn auto_rollback(spec: &Node, path: &str, report: &mut Report) -> Option<AutoRollback> {
-    let (node, path) = mapping(spec, "autoRollback", Part::AutoRollback, path, report)?;
+    let (node, path) = levels::mapping(spec, "autoRollback", &additions::AUTO_ROLLBACK, path, report)?;
     let on_failure = flag(node, "onFailure", &path, report);
     let alarms = words(node, "alarms", &path, report);
     let mut known = HashSet::new();
@@ -117,7 +110,7 @@ pub fn auto_rollback(spec: &Node, path: &str, report: &mut Report) -> Option<Aut
 
 /// `deployer`: `{ecs: {…}}`, the parameters of `RunTask`, or `{codeBuild: {…}}`, those of `StartBuild`.
 pub fn deployer(spec: &Node, path: &str, report: &mut Report) -> Option<Starter> {
-    let (node, path) = mapping(spec, "deployer", Part::Deployer, path, report)?;
+    let (node, path) = levels::mapping(spec, "deployer", &additions::DEPLOYER, path, report)?;
     let named: Vec<&str> = ["ecs", "codeBuild"].into_iter().filter(|name| node.get(name).is_some()).collect();
     let (field, needed) = match named[..] {
         ["ecs"] => ("ecs", "taskDefinition"),
@@ -129,7 +122,7 @@ pub fn deployer(spec: &Node, path: &str, report: &mut Report) -> Option<Starter>
         }
     };
     let path = format!("{path}.{field}");
-    let params = plain(node, field, &path, report);
+    let params = mapping(node, field, &path, report);
     let given = params.and_then(|params| params.get(needed)).and_then(Node::scalar).is_some_and(|text| !text.is_empty());
     if !given {
         let at = params.or_else(|| node.get(field)).unwrap_or(node);

@@ -1,16 +1,17 @@
 //! `kind: ArtifactSource`: where images come from.
 //!
-//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`. With `webhook`, `images` lists patterns of what the tags
-//! may point to. It may have `tags: [{name, pattern}]`: the tag `name` follows the newest image whose own tag matches `pattern`,
-//! where `*` stands for any text and `?` for one character.
+//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`. With `webhook`, `images` lists patterns of what the tags may point
+//! to. It may have `tags: [{name, pattern}]`: the tag `name` follows the newest image whose own tag matches `pattern`, where `*` stands for
+//! any text and `?` for one character.
 
 use super::additions::place;
-use super::parts::{Part, check, entries, mapping};
 use super::triggers::is_source;
 use crate::manifest::finding::Report;
-use crate::manifest::project::{API_VERSION, text};
+use crate::manifest::levels::projects::API_VERSION;
+use crate::manifest::levels::{self, artifacts};
+use crate::manifest::objects;
 use crate::manifest::tree::Node;
-use crate::manifest::values::{self, words};
+use crate::manifest::values::{text, words};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::names::ProjectName;
 use std::collections::BTreeMap;
@@ -23,27 +24,23 @@ const LONGEST_IMAGE: usize = 512;
 
 /// A source of images as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "named as the fields of the manifest are")]
 pub struct ArtifactSourceManifest {
-    /// `metadata.namespace`: the project; `default` if absent.
+    /// The project; `default` if absent.
     pub namespace: ProjectName,
-    /// `metadata.name`
     pub name: String,
-    /// Where the images come from.
     pub artifacts: ArtifactSource,
-    /// The document as it was written.
+    /// The text of the document.
     pub source: String,
 }
 
 pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<ArtifactSourceManifest> {
-    check(root, Part::Source, "", report);
-    values::version(root, "ArtifactSource", API_VERSION, report);
-    let metadata = values::metadata(root, report);
+    levels::check(root, &artifacts::SOURCE, "", report);
+    objects::version(root, "ArtifactSource", API_VERSION, report);
+    let metadata = objects::metadata(root, report);
     let name = name(root, metadata, report);
-    let namespace = values::namespace(root, metadata, report);
-    let Some((spec, path)) = mapping(root, "spec", Part::SourceSpec, "", report) else {
-        report.error(root.get("spec").unwrap_or(root), "spec", "is missing: write `spec:` with `ecr` or `webhook` below it".into());
-        return None;
-    };
+    let namespace = objects::namespace(root, metadata, report);
+    let (spec, path) = levels::mapping(root, "spec", &artifacts::SPEC, "", report)?;
     let path = path.trim_start_matches('.');
     let named: Vec<&str> = ["ecr", "webhook"].into_iter().filter(|name| spec.get(name).is_some()).collect();
     let from = match named[..] {
@@ -66,12 +63,12 @@ fn name(root: &Node, metadata: Option<&Node>, report: &mut Report) -> Option<Str
     let given = metadata.and_then(|metadata| metadata.get("name")).and_then(Node::scalar);
     match given.filter(|name| name.contains('_') && is_source(name)) {
         Some(name) => Some(name.to_owned()),
-        None => values::name(metadata.unwrap_or(root), "metadata", report),
+        None => objects::name(metadata.unwrap_or(root), "metadata", report),
     }
 }
 
 fn ecr(spec: &Node, path: &str, report: &mut Report) -> Option<Repository> {
-    let Some((node, path)) = mapping(spec, "ecr", Part::Ecr, path, report) else {
+    let Some((node, path)) = levels::mapping(spec, "ecr", &artifacts::ECR, path, report) else {
         report.error(spec.get("ecr").unwrap_or(spec), format!("{path}.ecr"), "is empty: write `repository` below it".into());
         return None;
     };
@@ -91,12 +88,12 @@ fn ecr(spec: &Node, path: &str, report: &mut Report) -> Option<Repository> {
 
 fn webhook(spec: &Node, path: &str, report: &mut Report) -> Option<String> {
     let (at, place) = (spec.get("webhook").unwrap_or(spec), format!("{path}.webhook"));
-    let Some((node, path)) = mapping(spec, "webhook", Part::Webhook, path, report) else {
+    let Some((node, path)) = levels::mapping(spec, "webhook", &artifacts::WEBHOOK, path, report) else {
         report.error(at, place, "is empty: name the secret with the key, `webhook: {secret: …}`".into());
         return None;
     };
     let name = text(node, "secret", &path, report).unwrap_or_default();
-    if !values::is_name(&name, 253) {
+    if !objects::is_name(&name, 253) {
         let what = if name.is_empty() { "is missing".to_owned() } else { format!("{name:?} is not the name of a secret") };
         let message = format!("{what}: name the secret that has the webhook's key, in lower-case letters, digits, `-` and `.`");
         report.error(node.get("secret").unwrap_or(node), format!("{path}.secret"), message);
@@ -141,7 +138,7 @@ fn images(spec: &Node, path: &str, report: &mut Report) -> Vec<String> {
 
 fn tags(spec: &Node, path: &str, report: &mut Report) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::new();
-    for (node, path) in entries(spec, "tags", Part::SourceTag, path, report) {
+    for (node, path) in levels::entries(spec, "tags", &artifacts::TAG, path, report) {
         let name = text(node, "name", &path, report).unwrap_or_default();
         super::triggers::checked_tag(&name, (node.get("name").unwrap_or(node), &format!("{path}.name")), report);
         let pattern = text(node, "pattern", &path, report).unwrap_or_default();

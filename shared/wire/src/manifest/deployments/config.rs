@@ -1,21 +1,16 @@
-//! A DeploymentConfig's document: its form, its name, and what stands beside the definition.
+//! `kind: DeploymentConfig`: its two forms, and the fields beside the definition.
 
-use super::parts::{Part, check, mapping};
 use super::spec::{self, Form};
 use crate::manifest::finding::Report;
-use crate::manifest::project::{mapping as plain, text};
+use crate::manifest::levels::configs::{self, API_VERSION, LEGACY_VERSION, PROPOSED_VERSION};
+use crate::manifest::levels::{self, additions};
+use crate::manifest::objects::{self, DEFAULT_NAMESPACE};
 use crate::manifest::tree::Node;
-use crate::manifest::values::{self, DEFAULT_NAMESPACE, flag, texts, whole};
+use crate::manifest::values::{flag, text, texts, whole};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::names::ProjectName;
 use serde_json::Value;
 
-/// The `apiVersion` of today's form.
-pub const API_VERSION: &str = "apps.openshift.io/v1";
-/// The `apiVersion` of the same form before API groups: it keeps the whole history unless told otherwise.
-pub const LEGACY_VERSION: &str = "v1";
-/// The `apiVersion` that manifests in the proposal's form may have.
-const PROPOSED_VERSION: &str = "v1beta1";
 /// How many old versions are kept in today's form, if the manifest does not say.
 const HISTORY: u32 = 10;
 /// Fields of `metadata` that only a server writes.
@@ -37,16 +32,16 @@ pub struct DeploymentConfigManifest {
     pub namespace: ProjectName,
     /// `metadata.name` or `id`
     pub name: String,
-    /// What it is to do. Absent in a request for a rollback that changes nothing else.
+    /// Absent in a request for a rollback that changes nothing else.
     pub definition: Option<Definition>,
-    /// `latestVersion` or `status.latestVersion`: what whoever wrote the manifest believes. It means something only where a
-    /// generated config is put back.
+    /// `latestVersion` or `status.latestVersion`: the newest version that the author knew. It only counts where a generated config is
+    /// applied again.
     pub latest_version: Option<u64>,
     /// `details` or `status.details`, as written; null if absent.
     pub details: Value,
     /// The proposal's `rollback`: a request, not a part of the definition.
     pub rollback: Option<RollbackStanza>,
-    /// The document as it was written; an object of a List or Template by itself, as YAML.
+    /// The text of the document; of an object of a List or Template, the object as YAML.
     pub source: String,
 }
 
@@ -70,7 +65,7 @@ pub fn read(root: &Node, source: &str, report: &mut Report) -> Option<Deployment
 }
 
 fn shipped(root: &Node, source: &str, report: &mut Report) -> Option<DeploymentConfigManifest> {
-    check(root, Part::Config, "", report);
+    levels::check(root, &configs::CONFIG, "", report);
     let version = root.get("apiVersion");
     let given = version.and_then(Node::scalar);
     if given != Some(API_VERSION) && given != Some(LEGACY_VERSION) {
@@ -81,9 +76,9 @@ fn shipped(root: &Node, source: &str, report: &mut Report) -> Option<DeploymentC
             format!("{wrong}: write `apiVersion: {API_VERSION}`, or `{LEGACY_VERSION}`"),
         );
     }
-    let metadata = mapping(root, "metadata", Part::Metadata, "", report).map(|(metadata, _)| metadata);
-    let name = values::name(metadata.unwrap_or(root), "metadata", report);
-    let namespace = values::namespace(root, metadata, report);
+    let metadata = levels::mapping(root, "metadata", &configs::METADATA, "", report).map(|(metadata, _)| metadata);
+    let name = objects::name(metadata.unwrap_or(root), "metadata", report);
+    let namespace = objects::namespace(root, metadata, report);
     metadata.iter().for_each(|metadata| served(metadata, "metadata", report));
     let status = root.get("status").filter(|status| status.entries().is_some_and(|fields| !fields.is_empty()));
     if let Some(status) = status {
@@ -91,11 +86,7 @@ fn shipped(root: &Node, source: &str, report: &mut Report) -> Option<DeploymentC
     }
     let latest_version = status.and_then(|status| whole(status, "latestVersion", "status", 0, report));
     let details = status.and_then(|status| status.get("details")).map(Node::to_json).unwrap_or_default();
-    let Some(spec) = plain(root, "spec", "spec", report) else {
-        report.error(root.get("spec").unwrap_or(root), "spec", "is missing: write `spec:` with `template` below it".into());
-        return None;
-    };
-    check(spec, Part::Spec, "spec", report);
+    let (spec, _) = levels::mapping(root, "spec", &configs::SPEC, "", report)?;
     let read = |field: &str, report: &mut Report| metadata.map(|node| texts(node, field, "metadata", report)).unwrap_or_default();
     let form = Form {
         namespace: namespace.as_ref().map_or(DEFAULT_NAMESPACE, ProjectName::as_str),
@@ -121,15 +112,15 @@ fn shipped(root: &Node, source: &str, report: &mut Report) -> Option<DeploymentC
 }
 
 fn proposal(root: &Node, source: &str, report: &mut Report) -> Option<DeploymentConfigManifest> {
-    check(root, Part::Proposed, "", report);
-    let metadata = mapping(root, "metadata", Part::Metadata, "", report).map(|(metadata, _)| metadata);
+    levels::check(root, &configs::PROPOSED, "", report);
+    let metadata = levels::mapping(root, "metadata", &configs::METADATA, "", report).map(|(metadata, _)| metadata);
     let (namespace, name) = id(root, metadata, report);
     served(root, "", report);
     metadata.iter().for_each(|metadata| served(metadata, "metadata", report));
     let latest_version = whole(root, "latestVersion", "", 0, report).and_then(|version| u64::try_from(version).ok());
     let details = root.get("details").map(Node::to_json).unwrap_or_default();
     let rollback = rollback(root, name.as_deref().unwrap_or_default(), report);
-    let template = mapping(root, "template", Part::ProposedTemplate, "", report);
+    let template = levels::mapping(root, "template", &configs::PROPOSED_TEMPLATE, "", report);
     let asks_only = rollback.is_some() && root.get("template").is_none_or(Node::is_null);
     if template.is_none() && !asks_only && root.get("template").is_none_or(Node::is_null) {
         let message = "is missing: write `template:` with `strategy` and `controllerTemplate` below it, or write `apiVersion: \
@@ -137,14 +128,9 @@ fn proposal(root: &Node, source: &str, report: &mut Report) -> Option<Deployment
         report.error(root.get("template").unwrap_or(root), "template", message.into());
         return None;
     }
-    let what = template.as_ref().and_then(|(template, path)| {
-        let found = mapping(template, "controllerTemplate", Part::Controller, path, report);
-        if template.get("controllerTemplate").is_none_or(Node::is_null) {
-            let message = "is missing: write `controllerTemplate:` with `podTemplate` below it";
-            report.error(*template, format!("{path}.controllerTemplate"), message.into());
-        }
-        found
-    });
+    let what = template
+        .as_ref()
+        .and_then(|(template, path)| levels::mapping(template, "controllerTemplate", &configs::CONTROLLER, path, report));
     let mut read = |field: &str| {
         let own = texts(root, field, "", report);
         let below = metadata.map(|node| texts(node, field, "metadata", report)).unwrap_or_default();
@@ -186,7 +172,7 @@ fn proposal(root: &Node, source: &str, report: &mut Report) -> Option<Deployment
 fn id(root: &Node, metadata: Option<&Node>, report: &mut Report) -> (Option<ProjectName>, Option<String>) {
     let Some(id) = text(root, "id", "", report).filter(|id| !id.is_empty()) else {
         let name = match metadata {
-            Some(metadata) => values::name(metadata, "metadata", report),
+            Some(metadata) => objects::name(metadata, "metadata", report),
             None => {
                 report.error(
                     root.get("id").unwrap_or(root),
@@ -200,7 +186,7 @@ fn id(root: &Node, metadata: Option<&Node>, report: &mut Report) -> (Option<Proj
     };
     let at = root.get("id").unwrap_or(root);
     let (before, name) = id.split_once(':').map_or((None, id.as_str()), |(namespace, name)| (Some(namespace), name));
-    if !values::is_name(name, 63) {
+    if !objects::is_name(name, 63) {
         let message = format!("{id:?} is not an id: write `<name>` or `<namespace>:<name>`, in lower-case letters, digits and `-`");
         report.error(at, "id", message);
     }
@@ -214,7 +200,7 @@ fn id(root: &Node, metadata: Option<&Node>, report: &mut Report) -> (Option<Proj
 /// `namespace`, of the document or of its `metadata`.
 fn namespace(root: &Node, metadata: Option<&Node>, report: &mut Report) -> Option<ProjectName> {
     match text(root, "namespace", "", report).filter(|namespace| !namespace.is_empty()) {
-        None => values::namespace(root, metadata, report),
+        None => objects::namespace(root, metadata, report),
         Some(given) => {
             let at = root.get("namespace").unwrap_or(root);
             ProjectName::new(given).map_err(|error| report.error(at, "namespace", error.to_string())).ok()
@@ -222,7 +208,7 @@ fn namespace(root: &Node, metadata: Option<&Node>, report: &mut Report) -> Optio
     }
 }
 
-/// What is written by a server, or has no meaning here.
+/// Warns of fields that only a server writes, and of those that have no meaning here.
 fn served(metadata: &Node, path: &str, report: &mut Report) {
     for entry in metadata.entries().unwrap_or_default() {
         let is_empty = entry.value.is_null()
@@ -240,13 +226,11 @@ fn served(metadata: &Node, path: &str, report: &mut Report) {
     }
 }
 
-/// What stands beside a rollback and is no part of it.
+/// Warns of fields beside a `rollback` that are no part of the request.
 fn alone(root: &Node, report: &mut Report) {
     const KNOWN: [&str; 8] = ["id", "kind", "apiVersion", "namespace", "metadata", "rollback", "latestVersion", "details"];
     let others = root.entries().unwrap_or_default().iter();
-    for entry in
-        others.filter(|entry| Part::Proposed.fields().contains(&entry.key.as_str()) && !KNOWN.contains(&entry.key.as_str()))
-    {
+    for entry in others.filter(|entry| configs::PROPOSED.has(&entry.key) && !KNOWN.contains(&entry.key.as_str())) {
         let message = "is not used: without `template`, this asks only for a rollback; leave it out, or write the whole config";
         report.warning_at(entry.at, entry.key.clone(), message.into());
     }
@@ -258,7 +242,7 @@ fn rollback(root: &Node, name: &str, report: &mut Report) -> Option<RollbackStan
         let message = "is empty: write `rollback: {}` for the version before the latest, or leave it out";
         report.error(root.get("rollback").unwrap_or(root), "rollback", message.into());
     }
-    let (node, path) = mapping(root, "rollback", Part::Rollback, "", report)?;
+    let (node, path) = levels::mapping(root, "rollback", &additions::ROLLBACK, "", report)?;
     let release = text(node, "release", &path, report).filter(|release| !release.is_empty()).and_then(|release| {
         let number = release.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')).unwrap_or(&release);
         let found = number.parse::<u64>().ok().filter(|number| *number > 0);

@@ -1,10 +1,9 @@
 //! What is deployed: the template, and the containers it has.
 
-use super::parts::{Part, check};
 use crate::manifest::finding::Report;
-use crate::manifest::project::mapping;
+use crate::manifest::levels::{self, configs};
 use crate::manifest::tree::{Node, Yaml};
-use crate::manifest::values::texts;
+use crate::manifest::values::{mapping, texts};
 use keelway_domain::deployments::definition::{Texts, Trigger};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -30,7 +29,7 @@ pub struct Container<'n> {
     path: String,
 }
 
-/// What is deployed.
+/// A template, with what other rules need of it.
 pub struct Template<'n> {
     pub value: Value,
     pub containers: Vec<Container<'n>>,
@@ -53,22 +52,13 @@ impl Template<'_> {
 /// The template under `field`. `path`: of `parent`.
 pub fn read<'n>(parent: &'n Node, field: &str, path: &str, report: &mut Report) -> Option<Template<'n>> {
     let path = format!("{path}.{field}");
-    let Some(node) = mapping(parent, field, &path, report) else {
-        if parent.get(field).is_none_or(Node::is_null) {
-            let message =
-                "is missing: write what is deployed, a pod template (`metadata` and `spec`) or any document with `containers`";
-            report.error(parent.get(field).unwrap_or(parent), path, message.into());
-        }
-        return None;
-    };
+    let node = mapping(parent, field, &path, report)?;
     let containers = containers(node, &path, report);
     let old = node.get("desiredState").is_some();
     let pod = ["metadata", "spec"].iter().any(|field| node.get(field).is_some());
     if pod {
-        check(node, Part::PodTemplate, &path, report);
-        if let Some(metadata) = mapping(node, "metadata", &format!("{path}.metadata"), report) {
-            check(metadata, Part::PodMetadata, &format!("{path}.metadata"), report);
-        }
+        levels::check(node, &configs::POD_TEMPLATE, &path, report);
+        levels::mapping(node, "metadata", &configs::POD_METADATA, &path, report);
         beside(node, &path, report);
     }
     if (pod || old) && containers.is_empty() {
@@ -94,7 +84,7 @@ pub fn read<'n>(parent: &'n Node, field: &str, path: &str, report: &mut Report) 
     Some(Template { value, containers, labels })
 }
 
-/// What belongs one or two levels up.
+/// Refuses fields that belong one or two levels up.
 fn beside(node: &Node, path: &str, report: &mut Report) {
     for entry in node.get("spec").and_then(Node::entries).unwrap_or_default() {
         if BESIDE.contains(&entry.key.as_str()) {
@@ -180,7 +170,7 @@ pub fn check_images(template: &Template, triggers: &[Trigger], report: &mut Repo
     }
 }
 
-/// As Kubernetes reads it: a field that is null is not there.
+/// A value without the fields that are null, as Kubernetes reads it.
 fn without_nulls(node: &Node) -> Value {
     match &node.value {
         Yaml::Map(entries) => {

@@ -1,11 +1,10 @@
 //! `pre`, `mid` and `post`: what runs around a deployment.
 
-use super::parts::{Part, entries, mapping};
 use super::triggers::{Around, image_tag};
 use crate::manifest::finding::Report;
-use crate::manifest::project::text;
+use crate::manifest::levels::{self, strategies};
 use crate::manifest::tree::Node;
-use crate::manifest::values::{word, words};
+use crate::manifest::values::{text, word, words};
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook, Hooks, Tagged};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -20,17 +19,13 @@ pub fn read(params: &Node, path: &str, around: &Around, report: &mut Report) -> 
 }
 
 fn hook(params: &Node, field: &str, path: &str, around: &Around, report: &mut Report) -> Option<Hook> {
-    let (node, path) = mapping(params, field, Part::Hook, path, report)?;
+    let (node, path) = levels::mapping(params, field, &strategies::HOOK, path, report)?;
     let policy = match word(node, "failurePolicy", &path, &POLICIES, report) {
         Some(0) => Some(FailurePolicy::Abort),
         Some(1) => Some(FailurePolicy::Retry),
         Some(_) => Some(FailurePolicy::Ignore),
         None => None,
     };
-    if node.get("failurePolicy").is_none_or(Node::is_null) {
-        let message = "is missing: write what a failure means, `Abort`, `Retry` or `Ignore`";
-        report.error(node.get("failurePolicy").unwrap_or(node), format!("{path}.failurePolicy"), message.into());
-    }
     let named: Vec<&str> = ACTIONS.into_iter().filter(|action| node.get(action).is_some_and(|action| !action.is_null())).collect();
     let action = match named[..] {
         ["execNewPod"] => exec(node, &path, around, report),
@@ -49,18 +44,15 @@ fn hook(params: &Node, field: &str, path: &str, around: &Around, report: &mut Re
 }
 
 fn exec(hook: &Node, path: &str, around: &Around, report: &mut Report) -> Option<Action> {
-    let (node, path) = mapping(hook, "execNewPod", Part::Exec, path, report)?;
-    if words(node, "command", &path, report).is_empty() {
-        let message = "is missing: write the command as a list, like `[/bin/sh, -c, ./migrate.sh]`";
-        report.error(node.get("command").unwrap_or(node), format!("{path}.command"), message.into());
-    }
+    let (node, path) = levels::mapping(hook, "execNewPod", &strategies::EXEC, path, report)?;
+    words(node, "command", &path, report);
     if let Some(name) = container(node, &path, report)
         && let Some(template) = around.template.filter(|template| !template.has(&name))
     {
         let message = format!("{name:?} is no container of the template: the hook would find no image; {}", template.names());
         report.warning(node.get("containerName").unwrap_or(node), format!("{path}.containerName"), message);
     }
-    for (variable, path) in entries(node, "env", Part::Env, &path, report) {
+    for (variable, path) in levels::entries(node, "env", &strategies::VARIABLE, &path, report) {
         // Its value is the deployer's matter, and may come from elsewhere.
         drop(self::variable(variable, &path, report));
     }
@@ -81,18 +73,13 @@ pub fn variable(node: &Node, path: &str, report: &mut Report) -> Option<String> 
 }
 
 fn container(node: &Node, path: &str, report: &mut Report) -> Option<String> {
-    let name = text(node, "containerName", path, report).filter(|name| !name.is_empty());
-    if name.is_none() {
-        let at = node.get("containerName").unwrap_or(node);
-        report.error(at, format!("{path}.containerName"), "is missing: name the container whose image it is about".into());
-    }
-    name
+    text(node, "containerName", path, report).filter(|name| !name.trim().is_empty())
 }
 
 fn tag_images(hook: &Node, path: &str, around: &Around, report: &mut Report) -> Option<Action> {
     let mut tagged = vec![];
     let mut known = HashSet::new();
-    for (node, path) in entries(hook, "tagImages", Part::TagImage, path, report) {
+    for (node, path) in levels::entries(hook, "tagImages", &strategies::TAG_IMAGE, path, report) {
         let container = container(node, &path, report);
         if let Some((name, template)) = container.as_ref().zip(around.template)
             && !template.has(name)

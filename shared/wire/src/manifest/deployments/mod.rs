@@ -19,7 +19,6 @@ mod artifacts;
 mod config;
 mod containers;
 mod hooks;
-mod parts;
 mod render;
 mod spec;
 mod strategy;
@@ -27,7 +26,6 @@ mod triggered;
 mod triggers;
 
 pub use artifacts::{ArtifactSourceManifest, read as artifact_source};
-pub use config::{API_VERSION, DeploymentConfigManifest, LEGACY_VERSION, RollbackStanza, read as deployment_config};
-pub use parts::{ALL as PARTS, Part, check, entries};
+pub use config::{DeploymentConfigManifest, RollbackStanza, read as deployment_config};
 pub use render::render;
 pub use triggered::with_triggered_images;

@@ -1,17 +1,16 @@
 //! A definition as a DeploymentConfig: what a rollback wrote, for people and for the API.
 
-use super::config::{API_VERSION, LEGACY_VERSION};
 use super::strategy;
+use crate::manifest::levels::configs::{API_VERSION, LEGACY_VERSION};
 use keelway_domain::deployments::definition::{
     Action, Concurrency, Definition, FailurePolicy, Hook, ImageChange, ImageTag, Resume, Starter, Strategy, Texts, Trigger, Weight,
 };
 use keelway_domain::time::Span;
 use serde_json::{Map, Value, json};
 
-/// The DeploymentConfig that says what `definition` says: reading it gives the same definition.
+/// The DeploymentConfig of a definition. Reading the result gives the same definition.
 ///
-/// Its version is `apps.openshift.io/v1`. A config that keeps its whole history is a `v1`, as only there it is kept if nothing is
-/// said.
+/// The version is `apps.openshift.io/v1`, and `v1` for a config that keeps its whole history, which is the default of `v1` only.
 pub fn render(namespace: &str, name: &str, definition: &Definition) -> Value {
     let mut metadata = Map::from_iter([("name".into(), json!(name)), ("namespace".into(), json!(namespace))]);
     put(&mut metadata, "labels", texts(&definition.labels));
@@ -20,7 +19,7 @@ pub fn render(namespace: &str, name: &str, definition: &Definition) -> Value {
     json!({"apiVersion": version, "kind": "DeploymentConfig", "metadata": metadata, "spec": spec(definition)})
 }
 
-/// Adds a field, unless it says nothing.
+/// Adds a field, unless its value is empty or `false`.
 fn put(fields: &mut Map<String, Value>, name: &str, value: Value) {
     let empty = match &value {
         Value::Null | Value::Bool(false) => true,
@@ -75,7 +74,7 @@ fn spec(definition: &Definition) -> Value {
     spec.into()
 }
 
-/// A span as durations are written, in the largest unit that says it exactly.
+/// A duration in the largest unit of which it is a whole number.
 fn duration(span: Span) -> Value {
     let units = [(3_600_000, "h"), (60_000, "m"), (1000, "s")];
     let exact = units.into_iter().find(|(length, _)| span.0 % length == 0);

@@ -14,13 +14,13 @@ pub type Place<'n> = (&'n Node, String);
 /// Where a form has the parts of a definition.
 pub struct Form<'n> {
     pub namespace: &'n str,
-    /// What has `triggers` and everything that is in one place in both forms.
+    /// The mapping with `triggers` and all other fields that both forms have in one place.
     pub spec: Place<'n>,
-    /// What has `strategy`.
+    /// The mapping with `strategy`.
     pub how: Option<Place<'n>>,
-    /// What has the template, the number of copies and the selector.
+    /// The mapping with the template, the number of copies and the selector.
     pub what: Option<Place<'n>>,
-    /// Whether it is the proposal's form.
+    /// Whether the manifest has the proposal's form.
     pub proposed: bool,
     pub labels: Texts,
     pub annotations: Texts,
@@ -103,7 +103,7 @@ fn meaningless(definition: &Definition, fields: [(&Node, &str, &str); 2], report
     }
 }
 
-/// Only what Keelway deploys itself is looked at.
+/// Warns of `onDrift` where nothing is compared: Keelway looks for drift only in what it deploys itself.
 fn unseen(definition: &Definition, (spec, path): (&Node, &str), report: &mut Report) {
     if let Some(at) = spec.get("onDrift").filter(|at| !at.is_null() && !definition.deploys_to_aliases()) {
         let message = "is not used: only the aliases of configs that Keelway carries out itself are looked at; leave it out";

@@ -1,13 +1,12 @@
 //! `strategy`: how a version is deployed.
 
 use super::hooks;
-use super::parts::{Part, entries, mapping};
 use super::triggers::Around;
 use crate::manifest::finding::Report;
+use crate::manifest::levels::{self, Level, strategies};
 use crate::manifest::names::nearest;
-use crate::manifest::project::{duration, mapping as plain, text};
 use crate::manifest::tree::Node;
-use crate::manifest::values::{seconds, texts, whole, words};
+use crate::manifest::values::{duration, mapping, seconds, text, texts, whole, words};
 use keelway_domain::deployments::definition::{Custom, Hooks, Strategy, StrategyKind, Texts, Weight};
 use keelway_domain::deployments::variables::is_reserved;
 use keelway_domain::time::Span;
@@ -21,11 +20,11 @@ pub const DEADLINE: i64 = 21_600;
 const PART: &str = "25%";
 
 /// The kinds, where their parameters stand, and which fields these have.
-const KINDS: [(&str, StrategyKind, &str, Part); 4] = [
-    ("Rolling", StrategyKind::Rolling, "rollingParams", Part::Rolling),
-    ("Recreate", StrategyKind::Recreate, "recreateParams", Part::Recreate),
-    ("Canary", StrategyKind::Canary, "canaryParams", Part::Canary),
-    ("Custom", StrategyKind::Custom, "customParams", Part::Custom),
+const KINDS: [(&str, StrategyKind, &str, &Level); 4] = [
+    ("Rolling", StrategyKind::Rolling, "rollingParams", &strategies::ROLLING),
+    ("Recreate", StrategyKind::Recreate, "recreateParams", &strategies::RECREATE),
+    ("Canary", StrategyKind::Canary, "canaryParams", &strategies::CANARY),
+    ("Custom", StrategyKind::Custom, "customParams", &strategies::CUSTOM),
 ];
 
 /// The name of a kind, and of the field with its parameters.
@@ -41,7 +40,7 @@ struct Params<'n> {
 
 /// The strategy under a node; absent: Rolling, with its defaults.
 pub fn read(parent: &Node, path: &str, around: &Around, report: &mut Report) -> Strategy {
-    let Some((node, path)) = mapping(parent, "strategy", Part::Strategy, path, report) else {
+    let Some((node, path)) = levels::mapping(parent, "strategy", &strategies::STRATEGY, path, report) else {
         let none = Params { node: None, path: String::new() };
         let deadline = Span::seconds(DEADLINE);
         return Strategy { deadline, ..rolling(&none, report) };
@@ -67,7 +66,7 @@ pub fn read(parent: &Node, path: &str, around: &Around, report: &mut Report) -> 
     }
     let labels = texts(node, "labels", &path, report);
     let annotations = texts(node, "annotations", &path, report);
-    let resources = plain(node, "resources", &format!("{path}.resources"), report).map(Node::to_json);
+    let resources = mapping(node, "resources", &format!("{path}.resources"), report).map(Node::to_json);
     let resources =
         resources.filter(|resources| resources.as_object().is_some_and(|fields| !fields.is_empty())).unwrap_or_default();
     Strategy { deadline: Span::seconds(deadline), custom, labels, annotations, resources, ..strategy }
@@ -114,7 +113,7 @@ fn params<'n>(node: &'n Node, kind: StrategyKind, path: &str, report: &mut Repor
     for (name, known, field, part) in KINDS {
         let Some(at) = node.get(field).filter(|at| !at.is_null()) else { continue };
         if known == kind && kind != StrategyKind::Custom {
-            if let Some((params, path)) = mapping(node, field, part, path, report) {
+            if let Some((params, path)) = levels::mapping(node, field, part, path, report) {
                 own = Params { node: Some(params), path };
             }
         } else if known == StrategyKind::Canary {
@@ -173,20 +172,16 @@ fn part(node: &Node, field: &str, path: &str, report: &mut Report) -> Option<Val
 }
 
 fn steps(strategy: &Node, params: &Params, report: &mut Report) -> Vec<Weight> {
-    let missing = "is empty: list the parts of the traffic, like `- {weight: 10, bake: 5m}`";
     let Some(node) = params.node else {
-        report.error(strategy, format!("{}.canaryParams.steps", params.path), missing.into());
+        levels::missing(strategy, &strategies::CANARY, "steps", &format!("{}.canaryParams", params.path), report);
         return vec![];
     };
     let mut steps: Vec<Weight> = vec![];
-    for (node, path) in entries(node, "steps", Part::Step, &params.path, report) {
+    for (node, path) in levels::entries(node, "steps", &strategies::STEP, &params.path, report) {
         let at = node.get("weight").unwrap_or(node);
         let weight = whole(node, "weight", &path, 1, report).map(|weight| u8::try_from(weight).unwrap_or(u8::MAX));
         let before = steps.last().map_or(0, |step| step.weight);
         match weight {
-            None if at.is_null() || node.get("weight").is_none() => {
-                report.error(at, format!("{path}.weight"), "is missing: write a percentage from 1 to 100".into());
-            }
             Some(weight) if weight > 100 => {
                 report.error(at, format!("{path}.weight"), "is above 100: write a percentage from 1 to 100".into());
             }
@@ -203,15 +198,12 @@ fn steps(strategy: &Node, params: &Params, report: &mut Report) -> Vec<Weight> {
         }
         steps.extend(weight.map(|weight| Weight { weight, bake }));
     }
-    if node.get("steps").and_then(Node::list).is_none_or(<[Node]>::is_empty) {
-        report.error(node.get("steps").unwrap_or(node), format!("{}.steps", params.path), missing.into());
-    }
     steps
 }
 
 /// `customParams`: required for Custom, where they may be empty; on the others, they wrap the deployer.
 fn custom(node: &Node, kind: StrategyKind, path: &str, report: &mut Report) -> Option<Custom> {
-    let Some((node, path)) = mapping(node, "customParams", Part::Custom, path, report) else {
+    let Some((node, path)) = levels::mapping(node, "customParams", &strategies::CUSTOM, path, report) else {
         if kind == StrategyKind::Custom {
             let at = node.get("customParams").unwrap_or(node);
             let message =
@@ -223,7 +215,7 @@ fn custom(node: &Node, kind: StrategyKind, path: &str, report: &mut Report) -> O
     let image = text(node, "image", &path, report).unwrap_or_default();
     let command = words(node, "command", &path, report);
     let mut environment = Texts::new();
-    for (variable, path) in entries(node, "environment", Part::Env, &path, report) {
+    for (variable, path) in levels::entries(node, "environment", &strategies::VARIABLE, &path, report) {
         let name = hooks::variable(variable, &path, report).filter(|name| {
             let reserved = is_reserved(name);
             if reserved {

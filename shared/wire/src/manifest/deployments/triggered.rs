@@ -1,4 +1,4 @@
-//! `lastTriggeredImage` in the text of a manifest: the one field of it that the server writes.
+//! `lastTriggeredImage` in the text of a manifest, the only field that the server writes.
 
 use super::super::finding::Report;
 use super::super::mark::Mark;
@@ -50,7 +50,7 @@ struct Edit {
     text: String,
 }
 
-/// The field in front of the others of its mapping.
+/// Adds the field in front of the others of its mapping.
 fn added(text: &str, params: &Node, image: &str) -> Option<Edit> {
     let at = place(text, params.at)?;
     let rest = text.get(at..)?;
@@ -63,7 +63,7 @@ fn added(text: &str, params: &Node, image: &str) -> Option<Edit> {
     Some(Edit { at: at + 1, instead_of: 0, text: format!("{quote}{FIELD}{quote}: {image}, ") })
 }
 
-/// The value of the field, which stands there already: whoever wrote it read it here.
+/// Replaces the value in a text that has the field already, because it was read from this server.
 fn replaced(text: &str, given: &Node, image: &str) -> Option<Edit> {
     let at = place(text, given.at)?;
     let was = given.scalar()?;

@@ -1,12 +1,12 @@
 //! `triggers`: when a new version is cut.
 
 use super::containers::Template;
-use super::parts::{Part, entries, mapping};
 use crate::manifest::finding::Report;
+use crate::manifest::levels::{self, triggers};
 use crate::manifest::names::nearest;
-use crate::manifest::project::text;
+use crate::manifest::objects::is_name;
 use crate::manifest::tree::Node;
-use crate::manifest::values::{flag, is_name, words};
+use crate::manifest::values::{flag, text, words};
 use keelway_domain::deployments::definition::{ImageChange, ImageTag, Trigger};
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ const LATEST: &str = "latest";
 pub struct Around<'a> {
     /// The config's namespace, for tags that name none.
     pub namespace: &'a str,
-    /// What is deployed, if it could be read.
+    /// The template, unless it is refused.
     pub template: Option<&'a Template<'a>>,
     /// Whether the config is written in the proposal's form.
     pub proposed: bool,
@@ -34,7 +34,7 @@ pub fn read(node: &Node, path: &str, around: &Around, report: &mut Report) -> Op
     let before = report.errors();
     let mut owners: HashMap<String, usize> = HashMap::new();
     let mut triggers = vec![];
-    for (place, (node, path)) in entries(node, "triggers", Part::Trigger, path, report).into_iter().enumerate() {
+    for (place, (node, path)) in levels::entries(node, "triggers", &triggers::TRIGGER, path, report).into_iter().enumerate() {
         let Some(trigger) = trigger(node, &path, around, report) else { continue };
         for container in image_change(&trigger).map(|change| change.containers.as_slice()).unwrap_or_default() {
             if let Some(other) = owners.insert(container.clone(), place).filter(|other| *other != place) {
@@ -75,8 +75,8 @@ fn trigger(node: &Node, path: &str, around: &Around, report: &mut Report) -> Opt
 }
 
 fn params(node: &Node, path: &str, around: &Around, report: &mut Report) -> Option<ImageChange> {
-    let part = if around.proposed { Part::ProposedImageChange } else { Part::ImageChange };
-    let Some((params, path)) = mapping(node, "imageChangeParams", part, path, report) else {
+    let level = if around.proposed { &triggers::PROPOSED_IMAGE_CHANGE } else { &triggers::IMAGE_CHANGE };
+    let Some((params, path)) = levels::mapping(node, "imageChangeParams", level, path, report) else {
         let message = "is missing: write `from` and `containerNames` below it";
         report.error(node.get("imageChangeParams").unwrap_or(node), format!("{path}.imageChangeParams"), message.into());
         return None;
@@ -98,10 +98,6 @@ fn containers(params: &Node, path: &str, around: &Around, report: &mut Report) -
     let containers = words(params, "containerNames", path, report);
     let path = format!("{path}.containerNames");
     let at = params.get("containerNames").unwrap_or(params);
-    if containers.is_empty() && at.list().is_none_or(<[Node]>::is_empty) {
-        report.error(at, path, "is empty: name at least one container whose image follows the tag".into());
-        return containers;
-    }
     let Some(template) = around.template else { return containers };
     for (place, name) in containers.iter().enumerate().filter(|(_, name)| !template.has(name)) {
         let at = at.list().and_then(|list| list.get(place)).unwrap_or(at);
@@ -148,7 +144,7 @@ pub fn is_source(name: &str) -> bool {
 
 /// The reference to an image tag under `field`.
 pub fn image_tag(parent: &Node, field: &str, path: &str, around: &Around, report: &mut Report) -> Option<ImageTag> {
-    let Some((node, path)) = mapping(parent, field, Part::Reference, path, report) else {
+    let Some((node, path)) = levels::mapping(parent, field, &triggers::REFERENCE, path, report) else {
         let message = "is missing: name the tag, `{kind: ImageStreamTag, name: <name>:<tag>}`";
         report.error(parent.get(field).unwrap_or(parent), format!("{path}.{field}"), message.into());
         return None;

@@ -6,23 +6,23 @@
 mod output;
 mod stage;
 
-use super::fields::{self, Level, OLD_STAGE_FIELDS};
 use super::finding::{Finding, Report};
-use super::outline::items;
-use super::project::{mapping, text};
-use super::shipyard::{NEWEST, PROJECT_ANNOTATION, has_sequences, is_old_form};
+use super::levels::shipyards::{self, NEWEST, OLD_STAGE_FIELDS};
+use super::levels::{self, Level};
+use super::shipyard::{PROJECT_ANNOTATION, has_sequences, is_old_form};
 use super::tree::{self, Node};
+use super::values::{mapping, text};
 use super::{MAX_BYTES, names};
 use keelway_domain::shipyard::MAX_STAGES;
 use stage::OldStage;
 use std::collections::HashMap;
 
-/// What became of a text.
+/// The result of a migration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Migrated {
     /// The shipyard in the form of 0.2; absent if there is an error among the findings.
     pub text: Option<String>,
-    /// What is wrong with the text given, and what of it is not carried over; by line.
+    /// Mistakes in the text, and fields that are not carried over, by line.
     pub findings: Vec<Finding>,
 }
 
@@ -107,7 +107,7 @@ fn with_version(version: &Node, source: &str) -> String {
 }
 
 fn read(root: &Node, (stages, path): (&Node, &str), report: &mut Report) -> Option<Old> {
-    fields::check(root, Level::OldShipyard, "", report);
+    levels::check(root, &shipyards::OLD_SHIPYARD, "", report);
     let metadata = mapping(root, "metadata", "metadata", report);
     let mut name = metadata.and_then(|metadata| text(metadata, "name", "metadata", report));
     let annotations = metadata.and_then(|metadata| mapping(metadata, "annotations", "metadata.annotations", report));
@@ -115,7 +115,7 @@ fn read(root: &Node, (stages, path): (&Node, &str), report: &mut Report) -> Opti
     if let Some(project) = text(root, "project", "", report).filter(|project| !project.trim().is_empty()) {
         name = name.or(Some(format!("shipyard-{}", project.trim())));
     }
-    let entries = items(stages, path, Level::OldStage, report)?;
+    let entries = levels::items(stages, path, &shipyards::OLD_STAGE, report)?;
     if entries.is_empty() {
         report.error(stages, path, "has no stage: write at least one, `- name: dev`".into());
     }
@@ -127,11 +127,11 @@ fn read(root: &Node, (stages, path): (&Node, &str), report: &mut Report) -> Opti
     let read = |(place, node): (usize, &&Node)| stage::read(node, &format!("{path}[{place}]"), &mut seen, report);
     let stages: Vec<Option<OldStage>> = entries.iter().enumerate().map(read).collect();
     let stages = stages.into_iter().collect::<Option<Vec<_>>>()?;
-    Some(Old { name, project, stages, dropped: unknown(root, Level::OldShipyard) })
+    Some(Old { name, project, stages, dropped: unknown(root, &shipyards::OLD_SHIPYARD) })
 }
 
 /// The fields of a mapping that its level does not have.
-fn unknown(node: &Node, level: Level) -> Vec<String> {
+fn unknown(node: &Node, level: &Level) -> Vec<String> {
     let entries = node.entries().unwrap_or_default().iter();
     entries.filter(|entry| !level.has(&entry.key)).map(|entry| entry.key.clone()).collect()
 }

@@ -2,7 +2,8 @@
 
 use super::Old;
 use super::stage::{Deployment, OldStage};
-use crate::manifest::shipyard::{NEWEST, PROJECT_ANNOTATION};
+use crate::manifest::levels::shipyards::NEWEST;
+use crate::manifest::shipyard::PROJECT_ANNOTATION;
 
 /// The spelling of the documentation page.
 const BLUE_GREEN: &str = "blue_green_service";
@@ -48,7 +49,7 @@ pub fn write(old: &Old) -> String {
     lines.0
 }
 
-/// Where the result departs from the proposal, as far as it concerns this shipyard.
+/// Where the result departs from the proposal; only what concerns this shipyard.
 fn departures(old: &Old) -> Vec<String> {
     let any = |is_so: fn(&OldStage) -> bool| old.stages.iter().any(is_so);
     let mut all = vec!["sequences are called `delivery`, as in Keptn's documentation, not `artifact-delivery`".to_owned()];

@@ -1,12 +1,12 @@
 //! One stage of a shipyard of version 0.1.
 
 use super::unknown;
-use crate::manifest::fields::{self, Level};
 use crate::manifest::finding::Report;
+use crate::manifest::levels::{self, shipyards};
+use crate::manifest::named::{checked, entry, name_of, unique};
 use crate::manifest::names::nearest;
-use crate::manifest::project::text;
-use crate::manifest::shipyard::{checked, entry, name_of, unique};
 use crate::manifest::tree::{Entry, Node};
+use crate::manifest::values::text;
 use keelway_domain::names::StageName;
 use std::collections::HashMap;
 
@@ -51,9 +51,9 @@ impl OldStage {
 }
 
 pub fn read(node: &Node, path: &str, seen: &mut HashMap<String, u64>, report: &mut Report) -> Option<OldStage> {
-    entry(node, Level::OldStage, path, report)?;
-    fields::check(node, Level::OldStage, path, report);
-    let written = name_of(node, Level::OldStage, path, report);
+    entry(node, &shipyards::OLD_STAGE, path, report)?;
+    levels::check(node, &shipyards::OLD_STAGE, path, report);
+    let written = name_of(node, &shipyards::OLD_STAGE, path, report);
     let name = written.and_then(|name| checked(node, name, StageName::new, (true, "-"), path, report));
     if let Some(written) = written {
         unique(node, written, "stage", "the shipyard", path, seen, report);
@@ -65,7 +65,7 @@ pub fn read(node: &Node, path: &str, seen: &mut HashMap<String, u64>, report: &m
     let (deployment, test) = (given("deployment_strategy").map(deployment), given("test_strategy"));
     let approval = approval(node, path, report);
     let remediation = remediation(node, path, report);
-    Some(OldStage { name: name?, deployment, test, approval, remediation, dropped: unknown(node, Level::OldStage) })
+    Some(OldStage { name: name?, deployment, test, approval, remediation, dropped: unknown(node, &shipyards::OLD_STAGE) })
 }
 
 /// All spellings of blue/green are the one of the documentation page.

@@ -1,16 +1,13 @@
 //! JSON Schemas of the manifests, for editors and other checks.
 //!
-//! They are built from the same tables of fields as the parser's checks. A schema is stricter in one way: it refuses every unknown
-//! field, also those that `apply` takes with a warning. It knows nothing of what needs more than one field, such as a name that
-//! stands twice; the parser does.
+//! They are made from the tables of [levels](super::levels), as the parser's checks are. A schema is stricter in one way: it refuses every
+//! unknown field, also those that `apply` takes with a warning. Rules that need more than one field, such as a name that stands twice,
+//! are in the parser only.
 
-mod about;
-mod fields;
 mod shapes;
 
-use super::deployments::Part;
-use super::fields::Level;
-use super::{KINDS, deployments, pipeline, project, shipyard};
+use super::KINDS;
+use super::levels::{Level, artifacts, bundles, configs, pipelines, projects, remediations, schedules, shipyards, webhooks};
 use serde_json::{Map, Value, json};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -32,36 +29,31 @@ pub fn schema(kind: &str) -> Option<Value> {
     Some(Value::Object(schema))
 }
 
-/// Which levels a kind's schema has, the kind's own first.
 fn of_kind(kind: &str, parts: &mut Parts) -> Option<Map<String, Value>> {
     let level = match kind {
-        "Shipyard" => Level::Shipyard,
-        "Project" => Level::Project,
-        "Remediation" => Level::Remediation,
-        "Schedule" => Level::Schedule,
-        "Pipeline" => Level::Pipeline,
-        "Cluster" => Level::Cluster,
-        "GitHost" => Level::GitHost,
-        "WebhookSubscription" => Level::Webhook,
+        "Shipyard" => &shipyards::SHIPYARD,
+        "Project" => &projects::PROJECT,
+        "Remediation" => &remediations::REMEDIATION,
+        "Schedule" => &schedules::SCHEDULE,
+        "Pipeline" => &pipelines::PIPELINE,
+        "Cluster" => &pipelines::CLUSTER,
+        "GitHost" => &pipelines::GIT_HOST,
+        "WebhookSubscription" => &webhooks::WEBHOOK,
         "DeploymentConfig" => return Some(deployment_config(parts)),
-        "ArtifactSource" => Level::Deployment(Part::Source),
-        "List" => Level::Deployment(Part::List),
-        "Template" => Level::Deployment(Part::Template),
+        "ArtifactSource" => &artifacts::SOURCE,
+        "List" => &bundles::LIST,
+        "Template" => &bundles::TEMPLATE,
         _ => return None,
     };
-    let mut root = object(level, parts);
-    if matches!(level, Level::Shipyard | Level::Remediation) {
-        root.insert("anyOf".into(), json!([{"required": ["apiVersion"]}, {"required": ["version"]}]));
-    }
-    Some(root)
+    Some(object(level, parts))
 }
 
 /// Today's form under its versions, or with `spec`; else the proposal's.
 fn deployment_config(parts: &mut Parts) -> Map<String, Value> {
-    let versions = json!([deployments::API_VERSION, deployments::LEGACY_VERSION]);
+    let versions = json!([configs::API_VERSION, configs::LEGACY_VERSION]);
     let versioned = json!({"required": ["apiVersion"], "properties": {"apiVersion": {"enum": versions}}});
     let condition = json!({"anyOf": [{"required": ["spec"]}, versioned]});
-    let (today, proposed) = (parts.named(Level::Deployment(Part::Config)), parts.named(Level::Deployment(Part::Proposed)));
+    let (today, proposed) = (parts.named(&configs::CONFIG), parts.named(&configs::PROPOSED));
     Map::from_iter([("if".to_owned(), condition), ("then".to_owned(), today), ("else".to_owned(), proposed)])
 }
 
@@ -83,57 +75,53 @@ fn any(parts: &mut Parts) -> Map<String, Value> {
 /// The definitions of the levels that a schema has so far.
 #[derive(Default)]
 struct Parts {
-    /// In the order in which they are first needed; without a value while it is being built.
-    known: Vec<(String, Option<Value>)>,
+    /// By name, in the order in which they are first needed; without a value while it is being built.
+    known: Vec<(&'static str, Option<Value>)>,
 }
 
 impl Parts {
     /// A reference to a level's definition.
-    fn named(&mut self, level: Level) -> Value {
-        let name = format!("{level:?}").replace(['(', ')'], "");
+    fn named(&mut self, level: &Level) -> Value {
+        let name = level.head.name;
         if !self.known.iter().any(|(known, _)| *known == name) {
             let place = self.known.len();
-            self.known.push((name.clone(), None));
+            self.known.push((name, None));
             self.known[place].1 = Some(Value::Object(object(level, self)));
         }
         json!({"$ref": format!("#/$defs/{name}")})
     }
 
     fn definitions(self) -> Map<String, Value> {
-        self.known.into_iter().filter_map(|(name, definition)| Some((name, definition?))).collect()
+        self.known.into_iter().filter_map(|(name, definition)| Some((name.to_owned(), definition?))).collect()
     }
 }
 
 /// A mapping of a level, with all of its fields and no others.
-fn object(level: Level, parts: &mut Parts) -> Map<String, Value> {
-    let required = fields::required(level);
+fn object(level: &Level, parts: &mut Parts) -> Map<String, Value> {
     let mut properties = Map::new();
-    for field in level.fields() {
-        let shape = fields::shape(level, field, parts);
-        let mut shape = if required.contains(field) { shape } else { shapes::or_null(shape) };
-        if let (Some(about), Some(shape)) = (about::about(level, field), shape.as_object_mut()) {
+    for field in level.fields {
+        let shape = shapes::schema(&field.shape, parts);
+        let mut shape = if field.required { shape } else { shapes::or_null(shape) };
+        if let (Some(about), Some(shape)) = (field.about, shape.as_object_mut()) {
             shape.insert("description".into(), about.into());
         }
-        properties.insert((*field).to_owned(), shape);
+        properties.insert(field.name.to_owned(), shape);
     }
     let mut object = Map::new();
     object.insert("type".into(), "object".into());
     object.insert("properties".into(), Value::Object(properties));
     object.insert("additionalProperties".into(), false.into());
+    let required: Vec<&str> = level.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     if !required.is_empty() {
         object.insert("required".into(), json!(required));
     }
-    object.extend(fields::further(level));
-    object
-}
-
-/// What `apiVersion` is, of a kind that has one version.
-fn version(kind: &str) -> Value {
-    match kind {
-        "Pipeline" => shapes::constant(pipeline::API_VERSION),
-        "List" => shapes::constant("v1"),
-        "Template" => shapes::word(&["template.openshift.io/v1", "v1"]),
-        "Shipyard" => shapes::shipyard_version(shipyard::NEWEST),
-        _ => shapes::constant(project::API_VERSION),
+    for (word, groups) in [("oneOf", level.head.one_of), ("anyOf", level.head.any_of)] {
+        if !groups.is_empty() {
+            object.insert(word.into(), groups.iter().map(|fields| json!({"required": fields})).collect());
+        }
     }
+    if let Some(Value::Object(further)) = level.head.further.map(|further| further()) {
+        object.extend(further);
+    }
+    object
 }
