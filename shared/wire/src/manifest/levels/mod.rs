@@ -246,7 +246,7 @@ mod tests {
     /// The levels that a shape names.
     fn within(shape: &Shape) -> Vec<&'static Level> {
         match shape {
-            Shape::Of(level) | Shape::Entries(level, _) => vec![level],
+            Shape::Of(level) | Shape::Entries(level, _) => vec![*level],
             Shape::List(of, _) => within(of),
             Shape::Either(shapes) => shapes.iter().flat_map(within).collect(),
             _ => vec![],
