@@ -18,9 +18,6 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// A pause may be so much shorter by the clock.
-const SLACK: Span = Span::seconds(1);
-
 /// What a message orders to be done outside.
 pub trait Work: Sync {
     /// What the message is about.
@@ -108,7 +105,7 @@ async fn alive<W: Work>(clock: &impl Clock, order: &W, found: &W::Found, task: &
             // How long a pause really was, only the clock says.
             while pause.as_mut().poll(cx).is_ready() {
                 pause.set(clock.pause(every));
-                if clock.now() + SLACK - told >= every {
+                if clock.now() - told >= every {
                     return Poll::Ready(None);
                 }
             }
