@@ -3,6 +3,7 @@
 use super::routes::{Listed, Listing, Shown, Within, kind_routes};
 use super::{Kept, Kind, Said};
 use crate::Api;
+use crate::fence::caller::Caller;
 use crate::fence::pages::Wanted;
 use crate::fence::problem::Answer;
 use axum::Json;
@@ -31,6 +32,11 @@ impl Kind for WebhookManifest {
 
     fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Subscription> {
         api.webhooks().declared()
+    }
+
+    /// Who deletes one that is gone has nobody told.
+    async fn delete<P: Ports>(api: &Api<P>, _: &Caller, at: &Address) -> Answer<bool> {
+        Ok(api.webhooks().subscription(at).await?.is_some() && api.webhooks().remove(at).await?)
     }
 
     /// One that takes events of other projects concerns all of them.
