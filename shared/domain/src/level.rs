@@ -1,5 +1,5 @@
-//! What the level-triggered engines share. Every input to such a state ends in an evaluation of the whole of it; what that comes to is one
-//! commit.
+//! What the level-triggered engines share. Every input to such a state ends in an evaluation of the whole of it; what that comes to
+//! is one commit.
 
 use crate::address::Address;
 use crate::cause::Cause;

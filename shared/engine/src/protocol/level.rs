@@ -1,4 +1,5 @@
-//! The turn of a level-triggered state: what becomes of an input before and after the pure decision, in every engine of such states.
+//! The turn of a level-triggered state: what becomes of an input before and after the pure decision, in every engine of such
+//! states.
 
 use crate::ports::PortError;
 use crate::protocol::{Handled, Inbox, Subject, Verdict, invalid, record};
@@ -32,8 +33,8 @@ impl<I: Given> Turn<'_, I> {
         format!("{} {:?}", self.to, self.input)
     }
 
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it then holds
-    /// for every copy.
+    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
+    /// then holds for every copy.
     fn since(&self) -> Timestamp {
         self.input.note().map(|note| note.at).filter(|at| *at > Timestamp(0)).unwrap_or(self.cause.sent)
     }
@@ -43,7 +44,8 @@ impl<I: Given> Turn<'_, I> {
         self.since() + inbox.retention() < now
     }
 
-    /// The state to decide about, from the one that is stored and whether its definition is in force. `None`: it was deleted, and is over.
+    /// The state to decide about, from the one that is stored and whether its definition is in force. `None`: it was deleted, and
+    /// is over.
     pub fn state<X: Level + Subject>(&self, old: Option<&X>, defined: bool, new: impl FnOnce() -> X) -> Option<X> {
         match old {
             Some(x) if defined || !x.over() => Some(x.clone()),
@@ -68,7 +70,8 @@ impl<I: Given> Turn<'_, I> {
         Ok(self.input.note().is_some() && invalid::recorded(inbox.ports(), self.since(), &self.text()).await?)
     }
 
-    /// Whether what it asks for does not fit any more because it was done: by an earlier delivery, or by a write whose answer was lost.
+    /// Whether what it asks for does not fit any more because it was done: by an earlier delivery, or by a write whose answer was
+    /// lost.
     pub async fn was_done<X: Subject>(&self, inbox: &impl Inbox, old: Option<&X>) -> Result<bool, PortError> {
         Ok(match old {
             Some(x) => !record::made_by(inbox.ports(), x, self.cause).await?.is_empty(),
