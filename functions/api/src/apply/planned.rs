@@ -12,9 +12,9 @@ use keelway_domain::access::Need;
 use keelway_domain::border::Counted;
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
-use keelway_engine::sequences::Sequences;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::refusal::Refusal;
+use keelway_engine::sequences::Sequences;
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::manifest::{self, Finding, RemediationManifest, ShipyardManifest};
 

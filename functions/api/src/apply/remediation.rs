@@ -7,8 +7,8 @@ use crate::kinds::{Called, Context, Document, How, Known, put};
 use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::refusal::Refusal;
-use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_engine::resources::{Forms, Scope};
+use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::manifest::{self, RemediationManifest};
 

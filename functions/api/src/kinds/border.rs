@@ -10,8 +10,8 @@ use keelway_domain::access::Need;
 use keelway_domain::border::{Act, Consent, Denied, Home, NoConsent, Resource};
 use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
-use keelway_engine::protocol::Inbox;
 use keelway_engine::projects::ProjectSettings;
+use keelway_engine::protocol::Inbox;
 use std::collections::BTreeMap;
 
 /// What a document names outside of its namespace.

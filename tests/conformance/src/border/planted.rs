@@ -152,7 +152,8 @@ impl Bend for Mistake {
 
     fn read(&self, item: Item, _: By) -> Option<Item> {
         let Some(plant) = self.plant else { return Some(item) };
-        let (ours, theirs) = (item.key == projects::keys::project(&project(OURS)), item.key == projects::keys::project(&project(THEIRS)));
+        let (ours, theirs) =
+            (item.key == projects::keys::project(&project(OURS)), item.key == projects::keys::project(&project(THEIRS)));
         Some(match plant {
             _ if ours => self.consents(plant, item),
             Plant::FunctionsAllowed if theirs => allowing(item, "functions"),
