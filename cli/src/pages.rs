@@ -8,39 +8,39 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::marker::PhantomData;
 
-/// More pages than this are not followed: a list that long is asked for in parts.
+/// The maximum number of pages that are read: a longer list must be requested in parts.
 const PAGES: usize = 200;
-/// The most entries that a page has.
+/// The maximum number of entries of a page.
 const MOST: usize = 100;
 
-/// The pages of a list that are still to be read.
+/// The unread pages of a list.
 pub struct Pages<'a, T> {
     api: &'a Api,
     path: &'a [&'a str],
     query: &'a [(&'a str, &'a str)],
     size: String,
-    /// Where the next one begins; `None`: the last one was read.
+    /// The position of the next page; `None`: the last one was read.
     key: Option<String>,
     left: usize,
     entries: PhantomData<T>,
 }
 
 impl<'a, T: Listed + DeserializeOwned> Pages<'a, T> {
-    /// Those of a list, of which `limit` entries are wanted.
+    /// Returns the pages of a list with at most `limit` entries.
     pub fn of(api: &'a Api, path: &'a [&'a str], query: &'a [(&'a str, &'a str)], limit: usize) -> Self {
         let size = limit.clamp(1, MOST).to_string();
         Self { api, path, query, size, key: Some(String::new()), left: PAGES, entries: PhantomData }
     }
 
-    /// At most so many pages.
+    /// Limits the number of pages.
     pub fn at_most(self, pages: usize) -> Self {
         Self { left: pages, ..self }
     }
 
-    /// The next page; `None`: there is no further one.
+    /// Reads the next page; `None`: there is no further one.
     ///
     /// # Errors
-    /// As the API answers. The same page is read again then.
+    /// The answer of the API. The next call reads the same page again.
     pub async fn next(&mut self) -> Result<Option<Page<T>>, ApiError> {
         let Some(key) = self.key.as_deref().filter(|_| self.left > 0) else { return Ok(None) };
         let paging = [("pageSize", self.size.as_str()), ("nextPageKey", key)];
@@ -52,25 +52,25 @@ impl<'a, T: Listed + DeserializeOwned> Pages<'a, T> {
     }
 }
 
-/// Where the page after this one begins.
+/// The position of the next page.
 pub fn following<T: Listed>(page: &Page<T>) -> Option<String> {
     (!page.next_page_key.is_none()).then(|| page.next_page_key.to_string())
 }
 
-/// What was read of a list.
+/// The entries read from a list.
 pub struct List<T: Listed> {
     /// The entries.
     pub items: Vec<T>,
     /// Whether there are more.
     pub more: bool,
-    /// What the last page had beside them.
+    /// The other fields of the last page.
     pub extra: T::Extra,
 }
 
-/// The first `limit` entries of a list.
+/// Reads the first `limit` entries of a list.
 ///
 /// # Errors
-/// As the API answers.
+/// The error that the API answers.
 pub async fn read<T: Listed + DeserializeOwned>(
     api: &Api,
     path: &[&str],
@@ -90,10 +90,10 @@ pub async fn read<T: Listed + DeserializeOwned>(
     Ok(list)
 }
 
-/// All entries of a list.
+/// Reads all entries of a list.
 ///
 /// # Errors
-/// As the API answers.
+/// The error that the API answers.
 pub async fn all<T: Listed + DeserializeOwned>(api: &Api, path: &[&str], query: &[(&str, &str)]) -> Result<Vec<T>, ApiError> {
     Ok(read(api, path, query, usize::MAX).await?.items)
 }
@@ -102,7 +102,7 @@ pub async fn all<T: Listed + DeserializeOwned>(api: &Api, path: &[&str], query: 
 /// that is chosen when the command runs.
 ///
 /// # Errors
-/// As the API answers.
+/// The error that the API answers.
 pub async fn of_member(
     api: &Api,
     path: &[&str],

@@ -1,5 +1,5 @@
-//! Kinds of manifests on the command line: `get` and `delete`. Each has a file that says what it is called, how it is listed, and what
-//! ends with it. [`crate::commands::kinds`] asks the API.
+//! Kinds of manifests on the command line: `get` and `delete`. Each has a file that says what it is called, how it is listed, and
+//! what ends with it. [`crate::commands::kinds`] asks the API.
 
 mod args;
 mod artifact_source;

@@ -1,12 +1,11 @@
 //! The HTTP API under `/v1`, in Keptn's shape where Keptn has one.
 //!
-//! [`router`] is the entry point. It writes what has no effects (definitions) and desired state (control); events go to the bus
-//! and decisions to the queue, and an answer with an outcome is read from the state.
+//! [`router`] is the entry point. The API itself writes definitions, which have no effects, and desired state (control). Events go
+//! to the bus and commands to the queues, and results are read from the state.
 //!
-//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which takes manifests of every
-//! kind. Each of them lists its routes; each resource has a file of its own that reads the request, asks the engine, and shapes the
-//! answer. They stand on one `fence`: what is checked before every handler and kept after it, and what handlers share. The fence
-//! uses no handler.
+//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which accepts manifests of every
+//! kind. Each lists its routes; each resource has a file that parses the request, calls the engine, and shapes the answer. They
+//! share one `fence`: the checks before every handler, the audit after it, and helpers. The fence uses no handler.
 
 mod access;
 mod apply;
@@ -46,7 +45,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What every request uses. Clones share it.
+/// The API: engines, settings and caches that handlers use. Clones share them.
 pub struct Api<P> {
     inner: Arc<Inner<P>>,
 }
@@ -61,7 +60,7 @@ struct Inner<P> {
     paces: (pace::Pace, pace::Pace),
     secrets: Remembered<P>,
     settings: Settings,
-    /// Projects that exist, and integrations that pinged: what is asked every second is looked up once a minute.
+    /// Caches of existing projects and of recent pings, which clients ask for every second.
     projects: Memory<ProjectName>,
     pings: Memory<Integration>,
 }
@@ -69,23 +68,23 @@ struct Inner<P> {
 /// The API's own settings, in addition to the engine's limits.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The tokens that are accepted.
+    /// The tokens of the deployment.
     pub tokens: Tokens,
-    /// How long an answer waits for the state to show an outcome; then it is 202.
+    /// How long an answer waits for the state to show a result. Afterwards it is 202.
     pub patience: Duration,
-    /// The limits of the deployments engine: the same as of the function that decides.
+    /// The limits of the deployments engine, equal to those of its function.
     pub deployments: keelway_engine::deployments::Limits,
-    /// What `GET /v1/metadata` calls this installation.
+    /// The name of this installation in `GET /v1/metadata`.
     pub stack: String,
-    /// The identity providers whose tokens are taken.
+    /// The accepted identity providers.
     pub identities: Option<Identities>,
-    /// How fast callers may send.
+    /// The rate limits of callers.
     pub paces: Paces,
-    /// What requests to identity providers may reach.
+    /// The guard of requests to identity providers.
     pub guard: Guard,
 }
 
-/// The most requests in a minute, at each instance of the function; 0: any number.
+/// The most requests in a minute for each instance of the function. 0: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Paces {
     /// With the same token.
@@ -157,8 +156,7 @@ impl<P: Ports> Api<P> {
     fn engine(&self) -> &Sequences<P> {
         &self.inner.engine
     }
-    /// What tells this installation from every other one: its account, its region and the name of its stack. Signed requests name
-    /// it.
+    /// The identity of this installation: account, region and name of the stack. Signed requests contain it.
     fn installation(&self) -> String {
         let home = self.deployments().home();
         format!("{}/{}/{}", home.account, home.region, self.settings().stack)
@@ -193,7 +191,7 @@ pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
     routes::<P>().iter().flat_map(Route::listed).collect()
 }
 
-/// All routes, behind the fence and the check of who may use them.
+/// All routes, behind the fence and the check of permissions.
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Served {
     served(routes(), api)
 }

@@ -1,4 +1,4 @@
-//! The function behind the API's URL. Wires; the routes are in the library.
+//! The function behind the API's URL. It connects the parts; the routes are in the library.
 
 use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
 use keelway_lambda::aws;
@@ -10,7 +10,7 @@ use lambda_http::{Error, LambdaEvent, Request, lambda_runtime, service_fn};
 use std::time::Duration;
 use tower::ServiceExt;
 
-/// How long an answer waits for the state to show an outcome.
+/// How long an answer waits for the state to show a result.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
@@ -48,7 +48,7 @@ async fn main() -> Result<(), Error> {
     .await
 }
 
-/// As the log's line on what a message used of AWS calls it; the fence's line has the status itself.
+/// The outcome in the log line about the cost of a request. The log line of the fence has the status.
 fn outcome(status: StatusCode) -> &'static str {
     match status.as_u16() {
         0..400 => "done",

@@ -1,11 +1,12 @@
-//! What a delivery is about, for logs and for keeping one pipeline's attempts apart from another's.
+//! The subject of a delivery: for logs, and to handle the attempts of one pipeline in order.
 
 use keelway_engine::promotions::Job;
 use keelway_engine::promotions::attempts::Delivery;
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about. Looks at one repository belong together: the second one finds the work of the first.
+/// The subject of this delivery. Looks at one repository are handled in order, so that the second one finds the result of the
+/// first.
 pub fn about(delivery: &Delivery) -> About {
     let job = match &delivery.body {
         Body::Own(job) => job,

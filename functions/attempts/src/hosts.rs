@@ -1,4 +1,4 @@
-//! Which host a pull request is for, where its API is, and with which credentials.
+//! The git host of a pull request, with the address of its API and the credentials.
 
 use keelway_domain::border::{Home, Permitted};
 use keelway_domain::condition::Condition;
@@ -16,13 +16,13 @@ use keelway_outgoing::Guard;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// So many hosts with credentials are kept with their connections; then all are made anew.
+/// The most hosts that are cached with their connections. When there are more, the cache is emptied.
 const KEPT: usize = 64;
 
-/// Why a host cannot be asked.
+/// Why no request can be sent to a host.
 #[derive(Debug)]
 pub struct Refusal {
-    /// A word for machines, a sentence for people.
+    /// The reason, for machines and for people.
     pub why: Condition,
     /// When another try makes sense.
     pub retry: Retry,
@@ -54,10 +54,10 @@ pub fn place(task: &Task) -> Option<&PullRequest> {
     }
 }
 
-/// Hosts by their name and the base of their API, and by the name of their secret, each with the secret it was made with.
+/// The cached hosts by name and base of the API, and by name of the secret; each with the secret that it uses.
 type Made = HashMap<(String, String), (SecretText, Arc<Host>)>;
 
-/// The hosts, each with credentials and connections.
+/// The git hosts with their credentials and connections.
 pub struct Hosts<P> {
     pipelines: Promotions<P>,
     secrets: Remembered<P>,
@@ -67,12 +67,12 @@ pub struct Hosts<P> {
 }
 
 impl<P: Ports + Secrets> Hosts<P> {
-    /// As they are registered, with these secrets, if the guard lets requests there.
+    /// The registered hosts with these secrets, as far as the guard permits requests to them.
     pub fn new(pipelines: Promotions<P>, secrets: Remembered<P>, guard: Guard) -> Self {
         Self { pipelines, secrets, guard, patience: Patience::NONE, made: Mutex::default() }
     }
 
-    /// The same with requests that are repeated as often as this says.
+    /// Sets how often requests are repeated.
     pub fn patient(self, patience: Patience) -> Self {
         Self { patience, ..self }
     }
@@ -114,7 +114,7 @@ impl<P: Ports + Secrets> Hosts<P> {
         Ok((self.host((&api, repository.host()), &name, text)?, repository))
     }
 
-    /// Permits the credentials of the installation for a repository that the pipeline's project may use.
+    /// Permits the credentials of the installation for repositories that the pipeline's project may use.
     async fn permitted(&self, task: &Task, repository: &Repository) -> Result<Permitted, Refusal> {
         let border = Border::of(self.pipelines.ports(), &task.of.namespace).await?;
         let vouched = border.policy().is_none() && self.vouched(task).await?;
@@ -127,7 +127,7 @@ impl<P: Ports + Secrets> Hosts<P> {
         })
     }
 
-    /// Whether an administrator of the installation applied a definition that says what this attempt does.
+    /// Whether an administrator of the installation has applied the definition of this attempt.
     async fn vouched(&self, task: &Task) -> Result<bool, PortError> {
         let Some(applied) = self.pipelines.definition(&task.of).await? else { return Ok(false) };
         let definition = &applied.spec;
@@ -136,7 +136,7 @@ impl<P: Ports + Secrets> Hosts<P> {
         Ok(definition.vouched && promotion.is_some_and(|promotion| promotion.strategy == task.strategy))
     }
 
-    /// The host of this name at this API with this secret, as it was made before if the secret is the same.
+    /// The host of this name and API with this secret, from the cache if the secret is the same.
     fn host(&self, (api, called): (&Api, &str), name: &str, text: SecretText) -> Result<Arc<Host>, Refusal> {
         let key = (format!("{called} {}", api.base()), name.to_owned());
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
-//! Carries out promotions, on servers of other people: git hosts, receivers of notifications; and by sequences.
+//! Carries promotions out: on git hosts, by notifications, and by sequences.
 //!
-//! [`Carrier`] is what the engine calls [`Outside`]. Each strategy has a file; that of sequences needs no server, so it is the
-//! engine's (`by_sequence`). What fails for now is an outcome, not an error, so that the promotion says why it waits.
+//! [`Carrier`] implements the engine's [`Outside`]. Each strategy has a file; that of sequences needs no server, so it is in the
+//! engine (`by_sequence`). A temporary failure is a result, not an error, so that the promotion shows why it waits.
 
 mod hosts;
 mod looks;
@@ -23,7 +23,7 @@ use keelway_engine::sequences::Sequences;
 use keelway_githosts::Patience;
 use keelway_outgoing::{Client, Guard};
 
-/// Whoever carries out promotions.
+/// Carries promotions out.
 pub struct Carrier<P> {
     ports: P,
     secrets: Remembered<P>,
@@ -33,27 +33,27 @@ pub struct Carrier<P> {
 }
 
 impl<P: Ports + Secrets + Clone> Carrier<P> {
-    /// On these ports, with the engines that it asks: notifications through this client, requests to git hosts behind this guard.
+    /// On these ports and engines. Notifications use this client, and requests to git hosts this guard.
     pub fn new(ports: P, sequences: Sequences<P>, pipelines: Promotions<P>, (client, guard): (Client, Guard)) -> Self {
         let secrets = Remembered::new(ports.clone());
         let hosts = Hosts::new(pipelines, secrets.clone(), guard);
         Self { ports, secrets, sequences, hosts, client }
     }
 
-    /// Repeats requests to git hosts that came to nothing, as often as [`Patience::USUAL`] says.
+    /// Repeats failed requests to git hosts as [`Patience::USUAL`] says.
     #[must_use]
     pub fn persistent(self) -> Self {
         self.patient(Patience::USUAL)
     }
 
-    /// Repeats requests to git hosts as often as this says.
+    /// Sets how often requests to git hosts are repeated.
     #[must_use]
     pub fn patient(self, patience: Patience) -> Self {
         Self { hosts: self.hosts.patient(patience), ..self }
     }
 }
 
-/// An error of our own services: the attempt is repeated like any other that failed.
+/// The result for an error of Keelway's own services: the attempt is repeated like any other failed one.
 fn unavailable(error: &PortError) -> Outcome {
     Outcome::Failed { why: Condition::new("Unavailable", error.to_string()), retry: Retry::Backoff }
 }

@@ -1,8 +1,7 @@
-//! Looks at the pull requests of one repository: what became of them, and the merging of those that Keelway merges itself.
+//! Looks at the pull requests of one repository: reads their state, and merges those that Keelway merges itself.
 //!
-//! One list says what has changed since the look before, whatever number of pull requests is open. What a list does not say is
-//! asked for one by one, in turn: whether they can be merged, whether they are still there, and whether those that Keelway merges
-//! can be merged by now.
+//! One list has the changes since the last look, however many pull requests are open. What a list does not contain is read one by
+//! one, in turn: whether a pull request can be merged, and whether it still exists.
 
 use crate::hosts::{Hosts, Refusal, place};
 use crate::requests::{branch, merged, merges, number};
@@ -14,27 +13,27 @@ use keelway_githosts::{Host, HostError, Look, Merge, Repository, Request, State}
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many pull requests that Keelway merges itself are asked for in one look; more of them take turns.
+/// The most pull requests to be merged by Keelway that one look reads. If there are more, they take turns.
 const MERGED: usize = 5;
 
-/// What a look remembers for the next one, for one secret.
+/// The state that a look leaves for the next one, for one secret.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 struct Mark {
-    /// The host's mark of its answer; empty: it has none.
+    /// The host's mark of its answer. Empty: there is none.
     #[serde(rename = "m")]
     host: String,
-    /// The pull requests that were open then. The others are asked for, even if the host says that nothing has changed.
+    /// The pull requests that were open then. Others are read even if the host reports no change.
     #[serde(rename = "o")]
     open: BTreeSet<u64>,
-    /// Whose turn it is to be asked for; `None`: the list said everything.
+    /// The pull request whose turn is next. `None`: the list contained everything.
     #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
 }
 
-/// The marks by the secrets with which the looks are made.
+/// The marks, by the secrets of the looks.
 type Marks = BTreeMap<String, Mark>;
 
-/// Looks at pull requests of one repository. A failure changes nothing: the next look is another one.
+/// Looks at pull requests of one repository. A failure changes nothing; another look follows.
 pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], mark: Option<&str>) -> Sight {
     let mut sight = Sight { requests: vec![None; tasks.len()], failed: vec![None; tasks.len()], mark: None, not_before: None };
     // Usually all of them have the same credentials.
@@ -44,7 +43,7 @@ pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], 
             groups.entry(format!("{}/{}", task.of.namespace, wanted.secret)).or_default().push(n);
         }
     }
-    // What an earlier version remembered is as good as nothing.
+    // The format of an earlier version counts as no mark.
     let before: Marks = mark.and_then(|mark| serde_json::from_str(mark).ok()).unwrap_or_default();
     let mut marks = Marks::new();
     for (secret, members) in groups {
@@ -61,7 +60,7 @@ pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], 
                 marks.extend(known.map(|known| (secret, known.clone())));
                 let of = tasks.first().map(|task| task.of.to_string());
                 tracing::warn!(pipeline = of, reason = refusal.why.message, "a repository could not be looked at");
-                // A host that wants fewer requests says itself when it may be asked again: nothing is wrong.
+                // A rate limit is not a trouble: the host names the time of the next request.
                 if let Retry::At(at) = refusal.retry {
                     sight.not_before = sight.not_before.max(Some(at));
                     continue;
@@ -83,7 +82,8 @@ async fn look_with<P: Ports + Secrets + Clone>(
 ) -> Result<(Vec<Option<Seen>>, Option<Mark>), Refusal> {
     let Some((task, wanted)) = tasks.first().and_then(|task| Some((task, place(task)?))) else { return Ok((vec![], None)) };
     let (host, repository) = hosts.of(task, wanted).await?;
-    // A single one says more than a list, and costs the same. Whether its repository is gone as well, only the list says.
+    // Reading a single pull request returns more than a list, and costs the same. Only the list shows whether the repository is
+    // missing.
     if let ([task], Some(number)) = (tasks, number(task))
         && let Some(request) = host.get(&repository, number).await?
     {
@@ -100,11 +100,11 @@ async fn look_with<P: Ports + Secrets + Clone>(
         let known = number(task).is_some_and(|number| before.open.contains(&number));
         let seen = match listed {
             Some(request) if request.state == State::Open && turn.contains(&n) => {
-                // A list does not always know what a host says of a single one.
+                // A list may lack fields that a single pull request has.
                 one(&host, &repository, task, Some(request).filter(|request| request.mergeable == Some(true))).await?
             }
             Some(request) => news(task, request),
-            // Nothing has changed, and nothing is left to tell.
+            // Nothing has changed, and nothing is left to report.
             None if known && !look.every && !turn.contains(&n) => None,
             None => one(&host, &repository, task, None).await?,
         };
@@ -116,8 +116,8 @@ async fn look_with<P: Ports + Secrets + Clone>(
     Ok((all, Some(Mark { host: look.mark.unwrap_or_default(), open, next })))
 }
 
-/// Which pull requests are asked for in this look, and with whom the next one goes on: one of which the list does not say whether
-/// it can be merged, and a few of those that Keelway merges itself.
+/// The pull requests that this look reads one by one, and where the next look continues: one for which the list lacks whether it
+/// can be merged, and a few of those that Keelway merges itself.
 fn in_turn(tasks: &[&Task], listed: &[Option<&Request>], look: &Look, next: Option<usize>) -> (BTreeSet<usize>, Option<usize>) {
     let unsaid = |n: usize| match listed[n] {
         Some(request) => request.mergeable.is_none(),
@@ -143,7 +143,7 @@ fn in_turn(tasks: &[&Task], listed: &[Option<&Request>], look: &Look, next: Opti
     (turn, next)
 }
 
-/// Asks for one pull request, unless it was read just now, and merges it if that is wanted and possible.
+/// Reads one pull request, unless it was read just now, and merges it if it is to be merged and can be.
 async fn one(host: &Host, repository: &Repository, task: &Task, read: Option<&Request>) -> Result<Option<Seen>, HostError> {
     let Some(Made::PullRequest { number, head, .. }) = &task.made else { return Ok(None) };
     let request = match read {
@@ -157,14 +157,14 @@ async fn one(host: &Host, repository: &Repository, task: &Task, read: Option<&Re
         match host.merge(repository, &request, head).await? {
             Merge::Merged(commit) => return Ok(Some(Seen::Succeeded(merged(&commit)))),
             Merge::Refused(reason) => return Ok(Some(Seen::Failed(format!("it cannot be merged: {reason}")))),
-            // Whoever added commits to the branch merges it.
+            // A person who adds commits to the branch must merge it.
             Merge::NotYet(_) | Merge::HeadMoved => {}
         }
     }
     Ok(news(task, &request))
 }
 
-/// What is new about a pull request.
+/// The news about a pull request.
 fn news(task: &Task, request: &Request) -> Option<Seen> {
     match &request.state {
         State::Merged { commit } => Some(Seen::Succeeded(merged(commit))),

@@ -1,4 +1,4 @@
-//! The function on the queue of attempts. Only connects the parts; the engine handles the messages.
+//! The function on the queue of attempts. It connects the parts; the engine handles the messages.
 
 mod about;
 

@@ -1,7 +1,7 @@
 //! The strategy `notification`: an event on the bus, and a signed request if there is a URL.
 //!
-//! The request is signed as Standard Webhooks does it (<https://www.standardwebhooks.com>): `webhook-id` is the same for all
-//! attempts of a promotion, so that a receiver can tell a repetition.
+//! The request has a signature of Standard Webhooks (<https://www.standardwebhooks.com>). `webhook-id` is the same for all attempts
+//! of a promotion, so that receivers recognise repetitions.
 
 use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, Object};
@@ -21,10 +21,10 @@ use serde_json::json;
 /// The type of the event that asks for a promotion.
 pub const NEEDED: &str = "dev.keelway.promotion.needed";
 
-/// Tells the bus, and then the URL.
+/// Publishes the event, then sends the request.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn carry_out<P: Ports + Secrets>(
     (ports, client): (&P, &Client),
     secrets: &impl Secrets,
@@ -59,7 +59,7 @@ fn event(task: &Task) -> CloudEvent {
         "revision": attempt.revision,
         "run": attempt.run,
         "message": format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision),
-        // As Weave's notifications have it.
+        // The format of Weave's notifications.
         "metadata": {"environment": attempt.environment, "version": attempt.revision},
     });
     CloudEvent {
@@ -91,7 +91,7 @@ async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&Secre
         };
         texts.push((HeaderName::from_static("webhook-signature"), signature));
     }
-    // None of them has a character that a header cannot have.
+    // All of these texts are valid values of headers.
     let headers = texts.into_iter().filter_map(|(name, text)| Some((name, HeaderValue::try_from(text).ok()?)));
     let answer = match client.post(url, headers.collect::<HeaderMap>(), body).await {
         Ok(answer) => answer,
@@ -111,7 +111,7 @@ async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&Secre
     Some(failed("ReceiverRefused", format!("{} answered {status}", told(url)), retry))
 }
 
-/// A URL without what may be a secret: user, query and fragment.
+/// A URL without the parts that may contain secrets: user, query and fragment.
 fn told(url: &str) -> String {
     let Ok(mut url) = Url::parse(url) else { return "the receiver".to_owned() };
     url.set_query(None);

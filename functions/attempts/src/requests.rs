@@ -10,12 +10,12 @@ use keelway_engine::secrets::Secrets;
 use keelway_githosts::{BRANCHES, Change, Closed as Gone, HostError, Kind, Proposed, Repository, Request};
 use std::time::Duration;
 
-/// So long an attempt lasts at most. The function has a minute more.
+/// The longest duration of an attempt. The function has a minute more.
 pub const WHOLE: Duration = Duration::from_secs(240);
 /// The longest title, in characters; hosts take 255 and more.
 const TITLE: usize = 250;
 
-/// Opens the pull request, or finds the one that is there.
+/// Opens the pull request, or finds the existing one.
 pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest) -> Outcome {
     let (host, repository) = match hosts.of(task, wanted).await {
         Ok(found) => found,
@@ -33,7 +33,7 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
     }
 }
 
-/// The time is over. What is there by now is found by the next attempt, with one request each.
+/// The time is up. The next attempt finds what exists by now, with one request each.
 fn goes_on(wanted: &PullRequest) -> Outcome {
     let message = format!("{} answers slowly: after {} s, the attempt goes on where it stopped", wanted.url, WHOLE.as_secs());
     Outcome::Failed { why: Condition::new("HostUnavailable", message), retry: Retry::Soon }
@@ -83,19 +83,18 @@ fn made(request: &Request) -> Made {
     }
 }
 
-/// The identity of the promotion. The environment is for people.
+/// The name of the branch: the identity of the promotion. The environment in it is for people.
 pub(crate) fn branch(task: &Task) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let environment: String = task.attempt.environment.chars().take(50).map(plain).collect();
     format!("{BRANCHES}{environment}/{:016x}", task.identity())
 }
 
-/// A name that others chose, for titles and messages of commits: neither markup nor a command in it (`[skip ci]`, `closes #1`,
-/// `@team`).
+/// A name from outside for titles and messages of commits, without markup and commands (`[skip ci]`, `closes #1`, `@team`).
 fn plain(name: &str) -> String {
     let mut before = ' ';
     let safe = |c: char| {
-        // An address has something before its `@`, as in `main@sha1:abc`; a mention has not.
+        // Text before the `@` makes it an address, as in `main@sha1:abc`, and not a mention.
         let kept = c.is_alphanumeric() || "._:/+~=,-".contains(c) || c == '@' && before.is_alphanumeric();
         before = c;
         if kept { c } else { '_' }
@@ -103,7 +102,7 @@ fn plain(name: &str) -> String {
     name.chars().map(safe).collect()
 }
 
-/// A sentence with names that others chose, for comments: it addresses nobody, and is one line.
+/// A sentence with names from outside for comments: without mentions, on one line.
 fn tame(text: &str) -> String {
     let mut before = ' ';
     let safe = |c: char| {
@@ -114,7 +113,7 @@ fn tame(text: &str) -> String {
     text.chars().map(safe).collect()
 }
 
-/// A span of code that its text cannot end.
+/// A code span that the text cannot end.
 fn code(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let longest = text.split(|c: char| c != '`').map(str::len).max().unwrap_or_default();
@@ -146,7 +145,7 @@ fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
         message: format!("{title}\n\nPipeline: {}\nEnvironment: {environment}\nRevision: {revision}\n", plain(&pipeline)),
         title,
         body,
-        // An attempt is begun by one conditional write, so nobody has carried out the first one before.
+        // An attempt begins with one conditional write, so no other worker has carried out the first one.
         first: attempt.attempt == 1,
     }
 }
@@ -159,7 +158,7 @@ impl From<HostError> for Refusal {
     fn from(error: HostError) -> Self {
         let retry = match error.kind {
             Kind::RateLimited { until } => Retry::At(until),
-            // Only a change of the repository or of the pipeline ends these.
+            // Only a change of the repository or of the pipeline can mend these.
             Kind::NoMarker | Kind::Unusable | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
             Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
                 Retry::Backoff

@@ -1,11 +1,11 @@
-//! What a delivery is about, for logs and for keeping the steps of one config apart from another's.
+//! The subject of a delivery: for logs, and to handle the steps of one config in order.
 
 use keelway_engine::deployers::Delivery;
 use keelway_engine::deployments::Job;
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about.
+/// The subject of this delivery.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
         Body::Own(job) => {

@@ -1,4 +1,4 @@
-//! The function on the queue of the deployers that Keelway runs itself. Only connects the parts.
+//! The function on the queue of Keelway's own deployer. It connects the parts.
 
 mod about;
 

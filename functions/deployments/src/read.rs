@@ -1,4 +1,4 @@
-//! Reads what the queue brings: beside events and messages, what services of AWS tell.
+//! Reads messages of the queue: events, the engine's own messages, and events of AWS services.
 
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::{Delivery, Message};
@@ -6,10 +6,10 @@ use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::{NotUnderstood, delivery, shortened};
 use keelway_wire::aws::events::notice;
 
-/// As [`delivery`]; the event of a service of AWS becomes a message.
+/// Reads a message as [`delivery`] does; an event of an AWS service becomes a [`Message`].
 ///
 /// # Errors
-/// As [`delivery`].
+/// The errors of [`delivery`].
 pub fn read(body: &str, sent: Timestamp, again: bool) -> Result<Delivery, NotUnderstood> {
     let body = match serde_json::from_str(body).ok().and_then(|envelope| notice(&envelope, sent)) {
         None => return delivery(body, sent, again),

@@ -1,11 +1,11 @@
-//! What a delivery is about, for logs.
+//! The subject of a delivery, for logs.
 
 use keelway_engine::promotions::Observe;
 use keelway_engine::promotions::observer::Delivery;
 use keelway_engine::protocol::Body;
 use keelway_lambda::delivery::About;
 
-/// What this delivery is about. Nothing belongs together: two readings of a cluster at the same time do not disturb each other.
+/// The subject of this delivery. Deliveries need no order: two concurrent readings of a cluster do not disturb each other.
 pub fn about(delivery: &Delivery) -> About {
     match &delivery.body {
         Body::Own(Observe::Observe { cluster, .. }) => {

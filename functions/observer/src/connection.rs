@@ -1,4 +1,4 @@
-//! Requests to the API of one cluster: credentials, timeouts, limits, and what refusals mean.
+//! Requests to the API of one cluster: credentials, timeouts, limits, and the meaning of refusals.
 
 use crate::Failure;
 use crate::discovery::Discovered;
@@ -13,13 +13,14 @@ use std::time::Duration;
 
 const CONNECT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(10);
-/// The function sleeps between its messages: what was idle for longer is probably closed on the other side.
+/// How long idle connections are kept. The function sleeps between messages, and the server closes connections that were idle for
+/// longer.
 const IDLE: Duration = Duration::from_secs(20);
 /// The pause before the second and last try.
 const PAUSE: Duration = Duration::from_millis(300);
 /// The most that an answer may have, in bytes. Kubernetes keeps no object of more than 1.5 MiB.
 const ANSWER: usize = 4 << 20;
-/// So many characters of what the server says are repeated.
+/// The most characters of a server's message that are repeated.
 const SAID: usize = 300;
 
 /// The API of a cluster.
@@ -35,20 +36,20 @@ pub struct Connection {
     pub(crate) discovered: Discovered,
 }
 
-/// What the server said.
+/// The answer of the server.
 #[derive(Debug)]
 pub enum Found {
     /// An object.
     Object(Value),
-    /// There is none.
+    /// It does not exist.
     Missing,
 }
 
 impl Connection {
-    /// To the server of a cluster, with the token in this secret, if the guard lets requests there.
+    /// A connection to the server of a cluster, with the token in this secret, if the guard permits requests to it.
     ///
     /// # Errors
-    /// What is wrong with the cluster or its secret; the token stands in no error.
+    /// What is wrong with the cluster or its secret, without the token.
     pub fn new(cluster: &Cluster, secret: &str, text: &SecretText, guard: &Guard) -> Result<Self, String> {
         let url = Url::parse(&cluster.server).map_err(|error| format!("spec.server is not a URL: {error}"))?;
         let token = token(text.expose())
@@ -58,7 +59,7 @@ impl Connection {
         authorization.set_sensitive(true);
         let roots = match &cluster.ca_data {
             None => Roots::Known,
-            // Only the cluster's own authority speaks for it.
+            // Only certificates of the cluster's own authority are accepted.
             Some(ca) => Roots::Only(certificates(ca).ok_or("spec.caData is no certificate in PEM form, or base64 of one")?),
         };
         let origin = url.origin().ascii_serialization();
@@ -78,10 +79,10 @@ impl Connection {
         &self.host
     }
 
-    /// Reads what is at a path.
+    /// Reads the object at a path.
     ///
     /// # Errors
-    /// Why it cannot be read, in a text that stays the same as long as the cause does.
+    /// Why it cannot be read, in a text that does not change while the cause stays the same.
     pub async fn get(&self, path: &str) -> Result<Found, Failure> {
         let mut answer = self.send(path).await;
         let again = match &answer {
@@ -90,7 +91,7 @@ impl Connection {
             Err(_) => true,
         };
         if again {
-            // A large one would be in the way of the next.
+            // A large answer would block the next one.
             drop(answer);
             tokio::time::sleep(PAUSE).await;
             answer = self.send(path).await;
@@ -107,7 +108,7 @@ impl Connection {
         request.header(ACCEPT, HeaderValue::from_static("application/json")).send(ANSWER).await
     }
 
-    /// The same text as long as the cause is the same, whatever the connection's own text says.
+    /// The text of a connection error, which does not change while the cause stays the same.
     fn lost(&self, lost: &Lost) -> String {
         let host = &self.host;
         match lost {
@@ -155,9 +156,9 @@ impl Connection {
         }
     }
 
-    /// What a `Status` says, without the token.
+    /// The message of a `Status`, without the token.
     fn said(&self, status: Option<&Value>) -> Option<String> {
-        // Only Kubernetes' own words: what else answers there is nobody's business.
+        // Only messages of Kubernetes are repeated, not those of other servers at that address.
         let status = status?.as_object().filter(|status| status.get("kind").and_then(Value::as_str) == Some("Status"))?;
         let message = status.get("message")?.as_str()?.replace(&self.token, "***");
         let plain = |c: char| if c.is_control() { ' ' } else { c };

@@ -1,4 +1,4 @@
-//! What a kind is called in URLs, as the API server says it. Each group is asked for once in ten minutes.
+//! Finds the name of a kind in URLs, as the API server lists it. Each group is read once in ten minutes.
 
 use crate::Failure;
 use crate::connection::{Connection, Found};
@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// How long what was discovered is used.
+/// How long discovered names are used.
 const FRESH: Span = Span::minutes(10);
 
-/// A kind as a group lists it.
+/// A kind in the list of a group.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Resource {
     name: String,
@@ -25,22 +25,21 @@ pub struct Resource {
 
 type Listed = Result<Arc<Vec<Resource>>, Failure>;
 
-/// What was discovered, and when, by `apiVersion`. Whoever asks while another one is asking waits for that answer.
+/// The discovered kinds with their time, by `apiVersion`. Concurrent readers wait for the same answer.
 pub type Discovered = Mutex<HashMap<String, (Timestamp, Listed)>>;
 
 impl Connection {
-    /// The plural name of a kind of namespaced objects. What was discovered since `began` is not asked for again, even if it is an
-    /// error.
+    /// The plural name of a kind of namespaced objects. A result since `began` is used again, even if it is an error.
     ///
     /// # Errors
-    /// The kind is not served, or that could not be found out.
+    /// The kind is not served, or the discovery failed.
     pub(crate) async fn resource(&self, app: &App, began: Timestamp, now: Timestamp) -> Result<String, Failure> {
         let mut discovered = self.discovered.lock().await;
         let known = discovered.get(&app.api_version).filter(|(at, _)| now - *at < FRESH && *at <= now);
         if let Some((at, listed)) = known {
             match listed {
                 Ok(resources) => match find(resources, app) {
-                    // It may be served since.
+                    // The kind may be served by now.
                     Err(why) if *at >= began => return Err(why),
                     Err(_) => {}
                     found => return found,

@@ -1,7 +1,7 @@
 //! Reads the Kubernetes APIs of registered clusters.
 //!
-//! [`Kubernetes`] is what the engine calls [`Clusters`]. `connection` makes requests to one API, `discovery` finds out what a kind
-//! is called in URLs, `object` turns an answer into a fact.
+//! [`Kubernetes`] implements the engine's [`Clusters`]. `connection` makes requests to one API, `discovery` finds the names of
+//! kinds in URLs, `object` turns an answer into a fact.
 
 mod connection;
 mod discovery;
@@ -23,25 +23,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many objects of a cluster are read at the same time.
+/// How many objects of a cluster are read concurrently.
 const AT_ONCE: usize = 8;
-/// No reading begins later than this after the first one; the rest is for another message. Requests have their own limits on top.
+/// No reading begins later than this after the first one; another message does the rest. Requests have their own timeouts.
 const TIME: Duration = Duration::from_secs(30);
-/// So many connections are kept; then all are made anew.
+/// The most cached connections. When there are more, the cache is emptied.
 const KEPT: usize = 64;
 
 /// Why something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Failure {
-    /// Nothing in the cluster can be read.
+    /// No object of the cluster can be read.
     Cluster(String),
-    /// This cannot.
+    /// This object cannot be read.
     Object(String),
 }
 
 type Known = (Cluster, SecretText, Arc<Connection>);
 
-/// The APIs of clusters, each with its connections.
+/// The APIs of clusters with their connections.
 pub struct Kubernetes<P> {
     ports: P,
     secrets: Remembered<P>,
@@ -50,13 +50,13 @@ pub struct Kubernetes<P> {
 }
 
 impl<P: Secrets + Clock + Clone> Kubernetes<P> {
-    /// With the secrets of these ports, and the clusters that the guard lets requests to.
+    /// With the secrets of these ports, and the clusters to which the guard permits requests.
     pub fn new(ports: P, guard: Guard) -> Self {
         let secrets = Remembered::new(ports.clone());
         Self { ports, secrets, guard, made: Mutex::default() }
     }
 
-    /// The connection to a cluster, as it was made before if neither the cluster nor its secret has changed.
+    /// The connection to a cluster, from the cache if neither the cluster nor its secret has changed.
     async fn connection(&self, name: &str, cluster: &Cluster) -> Result<Result<Arc<Connection>, String>, PortError> {
         let namespace = name.split_once('/').map_or("default", |(namespace, _)| namespace);
         let secret = secrets::name(namespace, &cluster.secret);
@@ -110,12 +110,12 @@ struct Pass<'a, P> {
     connection: &'a Connection,
     began: Timestamp,
     until: Instant,
-    /// Why nothing can be read, once that is known: a cluster that does not answer is not asked hundreds of times.
+    /// Why no object can be read, once this is known: a cluster that does not answer must not get hundreds of requests.
     down: OnceLock<String>,
 }
 
 impl<P: Clock> Pass<'_, P> {
-    /// `None`: there was no time.
+    /// `None`: the time was up.
     async fn one(&self, wanted: &Wanted) -> Option<Observed> {
         if Instant::now() > self.until {
             return None;

@@ -1,5 +1,5 @@
 //! The function that observes clusters: on a schedule, it sends a message for each cluster that is due, and each message reads one
-//! cluster. Only connects the parts.
+//! cluster. It connects the parts.
 
 mod about;
 

@@ -1,4 +1,4 @@
-//! From an answer to a fact.
+//! Turns an answer into a fact.
 
 use crate::Failure;
 use crate::connection::Found;
@@ -8,7 +8,7 @@ use keelway_domain::time::Timestamp;
 use keelway_wire::observation;
 use serde_json::{Map, Value};
 
-/// A part of a path. Names of Kubernetes need no encoding; what is no such name must not become another path.
+/// A segment of a path. Names of Kubernetes need no encoding; other texts are refused, because they could form another path.
 pub fn segment(text: &str) -> Result<&str, Failure> {
     let fits = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
     if fits && !matches!(text, "" | "." | "..") {
@@ -46,7 +46,7 @@ pub fn observed(app: &App, target: &Target, found: Found, at: Timestamp) -> Resu
         let is: String = is.chars().take(100).collect();
         return Err(nonsense(format!("its {field} is {is:?} instead of {wanted:?}")));
     }
-    // In a report it would name the cluster; an object may mean anything by it.
+    // In a report this member names the cluster; in an object it may mean anything.
     object.remove("cluster");
     let fact = observation::one(&Value::Object(object), None, at)
         .map_err(|wrong| nonsense(wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")))?;

@@ -1,10 +1,10 @@
-//! What a delivery of the queue is about, for logs and for keeping one webhook's attempts apart from another's.
+//! The subject of a message: for logs, and to handle the attempts of one webhook delivery in order.
 
 use keelway_engine::protocol::Body;
 use keelway_engine::webhooks::{Message, Parcel};
 use keelway_lambda::delivery::About;
 
-/// What it is about. Messages to one delivery belong together.
+/// The subject of this message. Messages to one webhook delivery are handled in order.
 pub fn about(parcel: &Parcel) -> About {
     let (kind, to) = match &parcel.body {
         Body::Event(event) => {

@@ -4,11 +4,12 @@ use crate::Object;
 use keelway_domain::event::{EventType, Kind};
 use serde_json::{Value, json};
 
-/// The longest text and the longest value in a message, in characters. Teams takes 28 KB in all, Slack 3,000 and 2,000 characters.
+/// The longest text and the longest value in a message, in characters. Teams accepts 28 KB in total, Slack 3,000 and 2,000
+/// characters.
 const TEXT: usize = 2500;
 const VALUE: usize = 300;
 
-/// What a message says.
+/// The content of a message.
 struct Notice {
     title: String,
     text: String,
@@ -77,8 +78,8 @@ pub fn teams(event: &Value) -> Value {
     json!({"type": "message", "attachments": [attachment]})
 }
 
-/// `&`, `<` and `>` mean something to Slack: without them, a text mentions nobody and links nowhere. `most`: so many characters in
-/// all.
+/// A text for Slack, in which `&`, `<` and `>` are escaped so that it contains neither mentions nor links. `most`: the longest
+/// result, in characters.
 fn mrkdwn(text: &str, most: usize) -> String {
     let (mut shown, mut left) = (String::new(), most);
     for c in text.chars() {
@@ -173,7 +174,7 @@ fn capital(name: &str) -> String {
     rest.next().map(|first| first.to_uppercase().collect::<String>() + rest.as_str()).unwrap_or_default()
 }
 
-/// Where it happened, and what leads there.
+/// The place of an event, and links.
 fn facts(event: &Value, data: &Object) -> Vec<(&'static str, String)> {
     let names = [
         ("Project", "project"),

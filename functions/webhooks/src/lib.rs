@@ -1,6 +1,6 @@
-//! Makes the requests of webhooks: renders, signs, sends. [`Deliverer`] is what the engine calls [`Sender`].
+//! Makes the requests of webhooks: renders, signs, sends. [`Deliverer`] implements the engine's [`Sender`].
 //!
-//! What fails is an attempt that says so. Before anything is told, the texts of all secrets in it are masked.
+//! A failure is recorded in the attempt. All secrets in recorded texts are masked.
 
 mod forms;
 mod mask;
@@ -22,31 +22,31 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// So many characters of an answer are kept.
+/// The most characters of an answer that are stored.
 const EXCERPT: usize = 500;
 /// Statuses whose `Retry-After` counts.
 const BUSY: [u16; 2] = [429, 503];
 
-/// Whoever delivers.
+/// Makes the requests.
 pub struct Deliverer<P> {
     secrets: Remembered<P>,
     client: Client,
 }
 
 impl<P: Secrets + Clock> Deliverer<P> {
-    /// With these secrets, through this client.
+    /// With the secrets of these ports, and this client.
     pub fn new(ports: P, client: Client) -> Self {
         Self { secrets: Remembered::new(ports), client }
     }
 
-    /// A secret of the subscription's namespace; else why there is none.
+    /// A secret of the subscription's namespace, or why it cannot be read.
     async fn secret(&self, namespace: &str, name: &str) -> Result<Result<SecretText, String>, PortError> {
         let name = secrets::name(namespace, name);
         let found = self.secrets.secret(&name).await?;
         Ok(found.ok_or_else(|| format!("there is no secret {name:?}: create it")))
     }
 
-    /// The secrets by the names of the templates, and the one that signs.
+    /// The secrets by their names in the templates, and the signing secret.
     async fn secrets(&self, request: &Request<'_>) -> Result<Result<Texts, String>, PortError> {
         let Subscription { secrets: named, signing, .. } = request.subscription;
         let mut texts = Texts::default();
@@ -96,7 +96,7 @@ struct Texts {
 
 fn of_answer(attempt: Attempt, answer: &Answer, mask: &Mask) -> Attempt {
     let told = String::from_utf8_lossy(&answer.body);
-    // Secrets first: they may have line breaks in them.
+    // Secrets are masked first, because they may contain line breaks.
     let told = if answer.cut { mask.hide_cut(&told) } else { mask.hide(&told) };
     let plain: String = told.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let retry_after = answer.retry_after.filter(|seconds| BUSY.contains(&answer.status) && *seconds > 0);
@@ -104,7 +104,7 @@ fn of_answer(attempt: Attempt, answer: &Answer, mask: &Mask) -> Attempt {
     Attempt {
         status: Some(answer.status),
         answer: short(plain.trim()),
-        // More than a day is not waited anyway.
+        // The engine never waits longer than a day.
         retry_after: retry_after.map(|seconds| Span::seconds(seconds.min(86_400))),
         error,
         ..attempt
@@ -115,7 +115,7 @@ fn short(text: &str) -> String {
     text.chars().take(EXCERPT).collect()
 }
 
-/// URL, headers and body of a request; else what is wrong with a template or a key.
+/// URL, headers and body of a request, or what is wrong with a template or a key.
 fn prepare(request: &Request<'_>, texts: &Texts) -> Result<(String, HeaderMap, String), String> {
     let Request { subscription, delivery, now, .. } = request;
     let rendered = |what: &str, template: &str, escape| {
@@ -159,7 +159,8 @@ fn prepare(request: &Request<'_>, texts: &Texts) -> Result<(String, HeaderMap, S
     Ok((url, headers, body))
 }
 
-/// `webhook-id`: the same for all attempts, and if a person asks for the delivery again. Ids of events may have anything in them.
+/// The `webhook-id`, which is the same for all attempts, and for a redelivery on request. It is a hash, because ids of events may
+/// contain any text.
 fn delivery_id(request: &Request<'_>) -> String {
     let of = (request.of.namespace.as_str(), request.of.name.as_str());
     let id = keelway_domain::webhooks::id(of, request.delivery.text("source"), request.delivery.text("id"), None);

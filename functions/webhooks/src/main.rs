@@ -1,4 +1,4 @@
-//! The function on the queue of webhooks. Only connects the parts; the engine handles the messages.
+//! The function on the queue of webhooks. It connects the parts; the engine handles the messages.
 
 mod about;
 

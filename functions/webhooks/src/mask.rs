@@ -1,4 +1,4 @@
-//! Hides secrets in texts that are kept or told.
+//! Masks secrets in texts that are stored or shown.
 
 use crate::render::UNRESERVED;
 use base64::Engine as _;
@@ -6,19 +6,20 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use keelway_engine::secrets::SecretText;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stands in a text instead of a secret.
+/// The replacement for a secret.
 const HIDDEN: &str = "***";
-/// Parts of a secret that are shorter are words, and no keys.
+/// The shortest part of a secret that is masked. Shorter parts are words, not keys.
 const SHORTEST: usize = 8;
-/// Parts of a URL that are shorter are names, and no keys.
+/// The shortest part of a URL that is masked. Shorter parts are names, not keys.
 const SHORTEST_IN_URL: usize = 16;
 
 /// Texts to hide, the longest first.
 pub struct Mask(Vec<String>);
 
 impl Mask {
-    /// Of these secrets, also as they stand in URLs, in JSON and in Base64. Of several keys in one secret, each; of a URL, what
-    /// stands behind its host, and whatever there may be a key: receivers like to repeat the path of a request.
+    /// A mask for these secrets, including their forms in URLs, JSON and Base64. Each key of a secret with several keys is masked.
+    /// Of a URL, everything after the host is masked, and each part that may be a key, because receivers often repeat the path of a
+    /// request.
     pub fn of<'a>(secrets: impl IntoIterator<Item = &'a SecretText>) -> Self {
         let all = secrets.into_iter().map(|secret| secret.expose().trim());
         let mut all: Vec<String> = all.flat_map(parts).flat_map(spellings).filter(|text| !text.is_empty()).collect();
@@ -27,12 +28,12 @@ impl Mask {
         Self(all)
     }
 
-    /// The text without them.
+    /// Masks the secrets in a text.
     pub fn hide(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
     }
 
-    /// A text that was cut off, without them and without the beginning of one at its end.
+    /// Masks the secrets in a text that was cut off, including the beginning of a secret at its end.
     pub fn hide_cut(&self, text: &str) -> String {
         let begins =
             |from: usize| self.0.iter().any(|secret| secret.len() > text.len() - from && secret.starts_with(&text[from..]));
@@ -41,7 +42,7 @@ impl Mask {
     }
 }
 
-/// A secret, and what in it is a secret by itself.
+/// A secret, and its parts that are secrets themselves.
 fn parts(whole: &str) -> Vec<&str> {
     let mut all = vec![whole];
     for word in whole.split_ascii_whitespace() {
@@ -77,7 +78,7 @@ mod tests {
         assert_eq!(mask.hide(text), "***, ***, *** and ***; tok");
         assert_eq!(Mask::of(&[SecretText::new(" ")]).hide("a b"), "a b");
         let mask = Mask::of(&[SecretText::new("t-o.k/e~n")]);
-        // In a form, in a URL, in Base64.
+        // Encoded for a form, for a URL, and in Base64.
         assert_eq!(mask.hide("t-o.k%2Fe~n t%2Do%2Ek%2Fe%7En dC1vLmsvZX5u"), "*** *** ***");
     }
 

@@ -1,4 +1,4 @@
-//! Templates in Jinja's language. Values are escaped for where they stand; a variable that is missing is an error.
+//! Jinja templates. Values are escaped for their context; a missing variable is an error.
 
 use keelway_engine::secrets::SecretText;
 use minijinja::value::{Serde, Value as Shown};
@@ -8,28 +8,28 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Steps of the template engine: more than any message takes, and done in milliseconds.
+/// The most steps of the template engine: more than any message needs, and done in milliseconds.
 const FUEL: u64 = 100_000;
 /// The largest result, in bytes.
 const MOST: usize = 256 * 1024;
-/// What needs no escape in a part of a URL.
+/// The characters that need no encoding in a part of a URL.
 pub const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// How values are escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Escape {
-    /// Texts as inside of the quotes of a JSON string, everything else as JSON.
+    /// Strings are escaped for a JSON string (without its quotes), everything else becomes JSON.
     Json,
-    /// Percent-encoded; secrets stand as they are, because they may be whole URLs.
+    /// Values are percent-encoded, except secrets, which may be whole URLs.
     Url,
-    /// Percent-encoded, secrets included: for forms.
+    /// Values are percent-encoded, including secrets: for forms.
     Form,
-    /// Not at all.
+    /// Values are not escaped.
     No,
 }
 
 impl Escape {
-    /// For a body of this type.
+    /// The escaping for a body of this type.
     pub fn of(content_type: &str) -> Self {
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match kind.as_str() {
@@ -44,7 +44,7 @@ impl Escape {
 /// Renders a template with the members of the event (`data`, `type`, `id`, …) and `secrets`.
 ///
 /// # Errors
-/// What is wrong with the template, and where. The text may hold secrets.
+/// What is wrong with the template, and where. The text may contain secrets.
 pub fn render(template: &str, event: &Value, secrets: &BTreeMap<String, SecretText>, escape: Escape) -> Result<String, String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -86,7 +86,7 @@ fn show(out: &mut Output<'_>, value: &Shown, escape: Escape) -> Result<(), Error
         }
         (Escape::Url | Escape::Form, text) => {
             let plain = text.map_or_else(json, str::to_owned);
-            // No spelling keeps these from meaning another place.
+            // These segments lead to another path, however they are encoded.
             if escape == Escape::Url && [".", ".."].contains(&plain.as_str()) {
                 return Err(Error::new(ErrorKind::InvalidOperation, format!("{plain:?} cannot be a part of a URL")));
             }
@@ -98,7 +98,7 @@ fn show(out: &mut Output<'_>, value: &Shown, escape: Escape) -> Result<(), Error
     Ok(())
 }
 
-/// Takes so much and no more.
+/// A buffer with a largest size.
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
@@ -187,7 +187,7 @@ mod tests {
         assert!(rendered(many, Escape::No).is_err());
         let large = format!("{{% for a in range(9999) %}}{}{{% endfor %}}", "x".repeat(1000));
         assert!(rendered(&large, Escape::No).is_err());
-        // In memory, before anything is written.
+        // These grow in memory, before anything is written.
         let doubled =
             "{% set ns = namespace(x='xxxx') %}{% for a in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x|length }}";
         assert!(rendered(doubled, Escape::No).unwrap_err().contains("fuel"));

@@ -1,4 +1,4 @@
-//! Functions that deployments go to: their aliases, their versions, and calls. Each method is one request.
+//! The operations of AWS Lambda on functions, versions and aliases. Each method is one request.
 //!
 //! Errors: [`PortError::Retry`] when the service is busy or cannot be reached, [`PortError::Contended`] when somebody else has
 //! changed or is changing the same thing, [`PortError::Refused`] with what the service says when the request can never succeed as
@@ -8,60 +8,60 @@ use crate::ports::PortError;
 use keelway_domain::deployments::plan::{Code, Function};
 use std::future::Future;
 
-/// Where an alias sends requests.
+/// The routing of an alias.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The version that gets them.
+    /// The main version.
     pub version: String,
-    /// Another version, and the part of the requests that it gets instead, 1 to 99 percent.
+    /// A second version, and its share of the requests, 1 to 99 percent.
     pub canary: Option<(String, u8)>,
 }
 
 impl Route {
-    /// Everything goes to one version.
+    /// All requests go to one version.
     pub fn to(version: &str) -> Self {
         Self { version: version.to_owned(), canary: None }
     }
 }
 
-/// An alias as it is.
+/// The state of an alias.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
-    /// Where it sends requests.
+    /// The routing.
     pub route: Route,
-    /// Changes with the alias. An update that names another one than the present one is refused ([`PortError::Contended`]).
+    /// The revision, which changes with the alias. An update with an outdated revision is refused ([`PortError::Contended`]).
     pub revision: String,
 }
 
-/// Whether a version can be called.
+/// Whether a version can be invoked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is being made.
+    /// It is being created.
     Pending,
-    /// It can be called.
+    /// It can be invoked.
     Ready,
-    /// It cannot be made, and why.
+    /// Its creation has failed, for this reason.
     Failed(String),
 }
 
-/// What became of a call.
+/// The result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Called {
     /// The HTTP status of the answer.
     pub status: u16,
-    /// What kind of error the function ended with, if it did: `Handled` or `Unhandled`.
+    /// The kind of error of the function, if any: `Handled` or `Unhandled`.
     pub error: Option<String>,
-    /// What it answered.
+    /// The answer of the function.
     pub body: String,
 }
 
-/// Functions with their versions, and the aliases that send requests to these.
+/// Functions, their versions, and the aliases that route requests to versions.
 pub trait Aliases: Send + Sync {
-    /// An alias as it is; `None`: there is no such alias, or no such function.
+    /// Returns the present state of an alias; `None`: there is no such alias, or no such function.
     fn find(&self, of: &Function, alias: &str) -> impl Future<Output = Result<Option<Alias>, PortError>> + Send;
-    /// Makes an alias of a version. [`PortError::Contended`]: it exists.
+    /// Creates an alias of a version. [`PortError::Contended`]: it exists already.
     fn create(&self, of: &Function, alias: &str, version: &str) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// Has an alias send requests elsewhere, if it still has this revision.
+    /// Changes the routing of an alias, if it still has this revision.
     fn shift(
         &self,
         of: &Function,
@@ -69,11 +69,11 @@ pub trait Aliases: Send + Sync {
         route: &Route,
         revision: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
-    /// Makes a version of code: its number. The same code again is the same version. [`PortError::Refused`] also if the package
-    /// holds something else than its digest says: the version is there then, but nobody is told its number.
+    /// Publishes code as a version, and returns its number. The same code is published only once. [`PortError::Refused`] also if
+    /// the content of the package does not match its digest: the version exists then, but its number is not returned.
     fn publish(&self, of: &Function, code: &Code) -> impl Future<Output = Result<String, PortError>> + Send;
-    /// Whether a version can be called.
+    /// Whether a version can be invoked.
     fn readiness(&self, of: &Function, version: &str) -> impl Future<Output = Result<Readiness, PortError>> + Send;
-    /// Calls a function, and waits for its answer. It may have a version or an alias in its name.
+    /// Invokes a function and waits for its answer. The name may contain a version or an alias.
     fn call(&self, of: &Function, payload: &str) -> impl Future<Output = Result<Called, PortError>> + Send;
 }

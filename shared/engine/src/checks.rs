@@ -1,5 +1,5 @@
-//! Whether the installation works: an event that goes once around (API, bus, rule, queue, function, table), and the state of the
-//! stack's rules.
+//! Checks of the installation: an event that passes through every part (API, bus, rule, queue, function, table), and the state of
+//! the stack's rules.
 
 use crate::item::Item;
 use crate::keys;
@@ -16,12 +16,12 @@ use uuid::Uuid;
 /// The type of the event that goes around. The rule of the sequences engine takes it, as it takes all of `sh.keptn.`.
 pub const CHECK: &str = "sh.keptn.check";
 const SOURCE: &str = "keelway-check";
-/// How long it is known that an event arrived.
+/// How long the arrival of an event is stored.
 const KEPT: Span = Span::minutes(60);
 
-/// The stack's rules: the end of the name, after the stack's and `-`, and whether the rule is on the stack's own bus. The others
-/// are on the account's default bus. A rule that a parameter switches off is not among them. A test compares them with the
-/// template.
+/// The rules of the stack: the end of the name (after the stack's name and `-`), and whether the rule is on the stack's own bus.
+/// The others are on the account's default bus. Rules that a parameter can switch off are not listed. A test compares the list with
+/// the template.
 pub const RULES: [(&str, bool); 9] = [
     ("sequences", true),
     ("observations", true),
@@ -34,19 +34,19 @@ pub const RULES: [(&str, bool); 9] = [
     ("observe", false),
 ];
 
-/// Who knows the rules.
+/// Reads the state of rules.
 pub trait Rules: Send + Sync {
     /// Whether a rule of [`RULES`] is enabled; `None`: there is no such rule.
     ///
     /// # Errors
-    /// [`PortError::Retry`] when it cannot be asked now, [`PortError::Refused`] when it may not be asked.
+    /// [`PortError::Retry`] if the state cannot be read now, [`PortError::Refused`] if it must not be read.
     fn enabled(&self, name: &str, on_bus: bool) -> impl Future<Output = Result<Option<bool>, PortError>> + Send;
 }
 
 /// Sends an event around.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn send(ports: &(impl Bus + Clock), id: Uuid) -> Result<(), PortError> {
     let event = CloudEvent {
         id: id.to_string(),
@@ -62,10 +62,10 @@ pub async fn send(ports: &(impl Bus + Clock), id: Uuid) -> Result<(), PortError>
     table::publish(ports, &[event]).await
 }
 
-/// The event arrived. Any sender's does: it says nothing but that.
+/// Records the arrival of a check event. Any sender may send one, because it has no other effect.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn record(ports: &(impl Store + Clock), event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
     let Ok(id) = Uuid::parse_str(&event.id) else {
         return invalid::record(ports, KEPT, cause.sent, "the id of a check is a UUID", &event.to_bytes()).await;
@@ -76,10 +76,10 @@ pub async fn record(ports: &(impl Store + Clock), event: &CloudEvent, cause: Cau
     Ok(Handled::Recorded)
 }
 
-/// When it arrived, if it has.
+/// When a check event arrived, if it did.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn arrived(store: &impl Store, id: &Uuid) -> Result<Option<Timestamp>, PortError> {
     Ok(store.get(&keys::check(id)).await?.and_then(|item| item.number("at")).map(Timestamp))
 }

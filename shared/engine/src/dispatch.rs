@@ -1,4 +1,4 @@
-//! Which input goes where: the inbox of sequences. Executions and schedules share its queue.
+//! The inbox of sequences: it passes each input on to executions or to schedules, which share its queue.
 
 use crate::checks;
 use crate::ports::{PortError, Ports};

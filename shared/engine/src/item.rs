@@ -1,6 +1,6 @@
-//! Items as the table stores them: a key and named attributes. Typed values are read from and written to attributes beside
-//! their types; this level exists so that a writer touches only the attributes it knows (mixed versions share the table), and
-//! so that sizes are counted in bytes as DynamoDB counts them.
+//! Items of the table: a key and named attributes. The codecs beside the types convert values to and from attributes. This level
+//! exists so that a writer changes only the attributes it knows (versions of Keelway share the table), and so that sizes are
+//! counted in bytes as DynamoDB counts them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ pub type Attrs = BTreeMap<Name, Attr>;
 /// An item: its key and the other attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Where it is.
+    /// The checkpoint.
     pub key: Key,
     /// Its attributes without the key.
     pub attrs: Attrs,

@@ -5,12 +5,12 @@ use crate::ports::PortError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A member's text.
+/// The value of an attribute as JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A member that is stored as JSON; absent: its default.
+/// The value of an attribute that is stored as JSON. Absent: the default.
 pub(crate) fn member<T: DeserializeOwned + Default>(item: &Item, name: &str) -> Result<T, PortError> {
     let Some(text) = item.text(name) else { return Ok(T::default()) };
     serde_json::from_str(text)

@@ -19,7 +19,7 @@ static CHECKS: Partition = Partition::new("CHECK#", "<id>", &[Kind::main("event 
 static SWEEP: Partition = Partition::new("SWEEP", "", &[Kind::of("", "<engine>", "the sweep's place")]);
 static LETTERS: Partition = Partition::new(DEAD_LETTERS, "", &[Kind::of("", "<sent>#<message>", "dead letter")]);
 static DUE: Partition = Partition::new(DUE_LETTERS, "", &[Kind::of("", "<due>#<letter>", "when a dead letter is sent again")]);
-/// What all engines share.
+/// The partitions that all engines share.
 pub(crate) static PARTITIONS: &[&Partition] = &[&INVALID, &CHECKS, &SWEEP, &LETTERS, &DUE];
 
 /// A time as text that sorts like the time.

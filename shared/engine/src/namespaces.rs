@@ -1,21 +1,21 @@
-//! Lists that reach over all namespaces: one partition lists the namespaces, and each of them has a partition with its own.
+//! Lists over all namespaces: one partition lists the namespaces, and each namespace has a partition with its entries.
 
 use crate::item::Key;
 use crate::ports::{Cursor, PortError, Ports, Query};
 use keelway_domain::names::ProjectName;
 use std::future::Future;
 
-/// A page looks into so many namespaces.
+/// The most namespaces that one page reads.
 const AT_ONCE: u32 = 25;
 
-/// Entries that each belong to a namespace, and where the next ones of that begin.
+/// Entries of a namespace, and where the next page begins.
 pub(crate) type Page<T> = (Vec<T>, Option<String>);
 
-/// What namespaces have.
+/// Something that every namespace lists.
 pub(crate) trait Listed: Sync {
     /// One of them.
     type Entry: Send;
-    /// A page of what one namespace has.
+    /// A page of one namespace.
     fn page(
         &self,
         namespace: &str,
@@ -24,31 +24,31 @@ pub(crate) trait Listed: Sync {
     ) -> impl Future<Output = Result<Page<Self::Entry>, PortError>> + Send;
 }
 
-/// The namespaces that are looked into.
+/// The namespaces of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among<'a> {
-    /// All that this partition lists.
+    /// All namespaces that this partition lists.
     Listed(&'static str),
-    /// These, which are sorted.
+    /// These namespaces, sorted.
     These(&'a [ProjectName]),
 }
 
-/// The page that is asked for.
+/// The requested page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// In which namespaces.
+    /// The namespaces of the list.
     pub among: Among<'a>,
-    /// Where the page before ended. `<namespace>`: all of it was listed; `<namespace>/<name>`: up to this name.
+    /// The end of the page before. `<namespace>`: the whole namespace was listed; `<namespace>/<name>`: up to this name.
     pub after: Option<&'a str>,
-    /// The page has at most so many entries.
+    /// The most entries of the page.
     pub limit: u32,
 }
 
-/// A page of what all namespaces have, and where the next one begins. It looks into a limited number of namespaces, so a page that
-/// is not the last one may have fewer entries than asked for.
+/// A page over all namespaces, and where the next one begins. It reads a limited number of namespaces, so a page that is not the
+/// last one may have fewer entries than requested.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Wanted<'_>) -> Result<Page<L::Entry>, PortError> {
     let Wanted { among, after, limit } = wanted;
     let (of, name) =
@@ -64,7 +64,7 @@ pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Want
             (page.items.into_iter().map(|item| item.key.sk).collect(), page.next.map(|next| next.key.sk))
         }
     };
-    // The key comes from outside: a namespace in it counts only if it is among those that are asked for.
+    // The key comes from the client: its namespace counts only if it is one of those that the client may list.
     let asked = |of: &&str| match among {
         Among::Listed(_) => true,
         Among::These(names) => names.iter().any(|name| name.as_str() == *of),

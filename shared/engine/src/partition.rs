@@ -1,5 +1,5 @@
-//! Kinds of partitions, and of the items in them. The keys of an engine are made from those that it keeps;
-//! [`register`](crate::register) has all of them.
+//! Kinds of partitions and of their items. An engine builds its keys from its own partitions; [`register`](crate::register) has all
+//! of them.
 
 use std::fmt::Display;
 
@@ -11,24 +11,24 @@ pub const RECORD: &str = "T#";
 /// A kind of partition.
 #[derive(Debug)]
 pub struct Partition {
-    /// How the names of its partitions begin: up to the first `#`, or the whole name if there is one such partition.
+    /// The prefix of the partition keys: up to the first `#`, or the whole key if there is only one such partition.
     pub begins: &'static str,
-    /// What follows, with `#` between the parts.
+    /// The parts after the prefix, separated by `#`.
     pub parts: &'static str,
-    /// What lies in it.
+    /// The items in the partition.
     pub items: &'static [Kind],
 }
 
 /// A kind of item in a partition.
 #[derive(Debug)]
 pub struct Kind {
-    /// How its sort keys begin.
+    /// The prefix of the sort keys.
     pub begins: &'static str,
-    /// What follows, with `#` between the parts.
+    /// The parts after the prefix, separated by `#`.
     pub parts: &'static str,
     /// What it is.
     pub what: &'static str,
-    /// Whether it is a state: what an engine decides from, and what must be the same however often a message was told.
+    /// Whether the item is state: engines decide from it, and it must not depend on how often a message is delivered.
     pub state: bool,
 }
 
@@ -45,7 +45,7 @@ impl Kind {
     pub const fn records() -> Self {
         Self::of(RECORD, "<subject>#<number>#<content>", "transition record")
     }
-    /// It is a state.
+    /// Marks the item as state.
     #[must_use]
     pub const fn state(self) -> Self {
         Self { state: true, ..self }
@@ -72,7 +72,7 @@ impl Partition {
         }
     }
 
-    /// How many separators the names have after their beginning.
+    /// The number of separators after the prefix.
     pub(crate) fn separators(&self) -> usize {
         separators(self.parts)
     }

@@ -1,12 +1,12 @@
-//! What the engines need from outside. Every method that talks to a service is one request to it, so that a test can stop the
-//! world after each request, a benchmark can count them, and retries do not multiply. Loops (unprocessed items, pages, chunks)
-//! are in [`crate::table`].
+//! The interfaces of the engines to the outside. Every method that uses a service makes one request, so that a test can stop after
+//! each request, a benchmark can count requests, and retries do not multiply. Loops (unprocessed items, pages, chunks) are in
+//! [`crate::table`].
 
 use crate::item::{Attrs, Item, Key, Name};
 use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
-/// As errors call the reading of an item.
+/// The name of reading an item, in errors.
 const DECODE: &str = "decode";
 
 /// Why a request failed.
@@ -15,7 +15,7 @@ pub enum PortError {
     /// Throttled, unavailable, timed out: the message should be retried later.
     #[error("{request} failed for now: {reason}")]
     Retry {
-        /// Which request.
+        /// The name of the request.
         request: &'static str,
         /// What the service said.
         reason: String,
@@ -23,15 +23,15 @@ pub enum PortError {
     /// Other writers keep changing the item: the message should be retried within seconds, since nothing is out of order.
     #[error("{request} met other writers: {reason}")]
     Contended {
-        /// Which request.
+        /// The name of the request.
         request: &'static str,
-        /// Who and what, as far as is known.
+        /// The item and the writers, as far as they are known.
         reason: String,
     },
     /// The request can never succeed as it is: too large, malformed, not allowed.
     #[error("{request} was refused: {reason}")]
     Refused {
-        /// Which request.
+        /// The name of the request.
         request: &'static str,
         /// What the service said.
         reason: String,
@@ -39,7 +39,7 @@ pub enum PortError {
 }
 
 impl PortError {
-    /// Whether it is about one item that this code cannot read, and not about the table: others can be read.
+    /// Whether the error concerns one item that this code cannot read, so that other items can still be read.
     pub fn is_of_an_item(&self) -> bool {
         matches!(self, Self::Retry { request: DECODE, .. } | Self::Refused { request: DECODE, .. })
     }
@@ -49,7 +49,7 @@ impl PortError {
     }
 }
 
-/// When a write may happen.
+/// The condition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
     /// Always: only for records whose key ends in the hash of their content.
@@ -75,7 +75,7 @@ pub enum Write {
     Put(Item, Condition),
     /// Only the named attributes; creates the item if it is absent and the condition allows it.
     Update {
-        /// Which item.
+        /// The key of the item.
         key: Key,
         /// When.
         condition: Condition,
@@ -87,16 +87,16 @@ pub enum Write {
         /// may name it then.
         raise: bool,
     },
-    /// Adds to a number; one that is absent counts as 0. The version stays as it is, so those who count do not get in each other's
-    /// way. The condition must not hold for an absent item.
+    /// Adds to a number; an absent number counts as 0. The version does not change, so concurrent additions do not conflict. The
+    /// condition must not hold for an absent item.
     Add {
-        /// Which item.
+        /// The key of the item.
         key: Key,
         /// When.
         condition: Condition,
-        /// Which attribute.
+        /// The name of the attribute.
         name: Name,
-        /// How much.
+        /// The number to add.
         by: i64,
     },
     /// Deletes the item.
@@ -106,21 +106,21 @@ pub enum Write {
 }
 
 impl Write {
-    /// Which item it is about.
+    /// The key of the item.
     pub fn key(&self) -> &Key {
         match self {
             Write::Put(item, _) => &item.key,
             Write::Update { key, .. } | Write::Add { key, .. } | Write::Delete(key, _) | Write::Check(key, _) => key,
         }
     }
-    /// When it may happen.
+    /// The condition of the write.
     pub fn condition(&self) -> &Condition {
         match self {
             Write::Put(_, condition) | Write::Update { condition, .. } | Write::Add { condition, .. } => condition,
             Write::Delete(_, condition) | Write::Check(_, condition) => condition,
         }
     }
-    /// What it turns the present item into, regardless of its condition. An item without a version counts as version 0 here.
+    /// The item after the write, regardless of the condition. An item without a version counts as version 0.
     pub fn result(&self, present: Option<&Item>) -> Option<Item> {
         match self {
             Write::Put(item, _) => Some(item.clone()),
@@ -309,7 +309,7 @@ pub trait Queue: Send + Sync {
 
 /// The time.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The present time.
     fn now(&self) -> Timestamp;
     /// Lets this much time go by, so that other writers come through. Nothing may depend on how long it really is.
     fn pause(&self, length: Span) -> impl Future<Output = ()> + Send;

@@ -1,4 +1,4 @@
-//! What an image registry answers when it is asked.
+//! The port for image registries.
 
 use crate::ports::PortError;
 use keelway_domain::deployments::registry::Repository;
@@ -21,6 +21,6 @@ pub trait Registry: Send + Sync {
     /// The tags of a repository; `None`: there is no such repository.
     ///
     /// # Errors
-    /// [`PortError::Retry`] when the registry cannot be asked now, [`PortError::Refused`] when it may not be asked.
+    /// [`PortError::Retry`] if the registry cannot be reached now, [`PortError::Refused`] if access is denied.
     fn tags(&self, of: &Repository) -> impl Future<Output = Result<Option<Vec<Tagged>>, PortError>> + Send;
 }

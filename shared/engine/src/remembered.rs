@@ -1,4 +1,4 @@
-//! Secrets that are remembered for minutes: a busy function reads each of them once.
+//! A cache of secrets: a busy function reads each of them once in some minutes.
 
 use crate::ports::{Clock, PortError};
 use crate::secrets::{SecretText, Secrets};
@@ -6,12 +6,12 @@ use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How long a secret that was read is used without reading it again. A rotated secret is in use after this time.
+/// How long a cached secret is used. A rotated secret is in use after this time at the latest.
 pub const FRESH: Span = Span::minutes(5);
 
 type Read = HashMap<String, (Timestamp, SecretText)>;
 
-/// Remembers secrets for [`FRESH`]. What does not exist is not remembered, so a new secret is in use at once.
+/// Caches secrets for [`FRESH`]. Missing secrets are not cached, so a new secret is in use at once.
 #[derive(Debug, Clone)]
 pub struct Remembered<S> {
     secrets: S,

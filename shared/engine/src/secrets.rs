@@ -1,5 +1,5 @@
-//! Secrets by name: credentials of hosts and clusters, keys that sign approvals. A secret stands in no item, event, log or error;
-//! it is read when it is used.
+//! Secrets by name: credentials of hosts and clusters, keys that sign approvals. No item, event, log line or error contains a
+//! secret; it is read when it is used.
 
 use crate::ports::PortError;
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ pub trait Secrets: Send + Sync {
     fn secret(&self, name: &str) -> impl Future<Output = Result<Option<SecretText>, PortError>> + Send;
 }
 
-/// Where the secrets of the installation are, beside those of namespaces: no namespace can have this name, so no project's manifest
-/// names them.
+/// The namespace of the installation's own secrets. No project can have this name, so no manifest of a project can name these
+/// secrets.
 pub const INSTALLATION: &str = "-";
 
 /// The name of the secret that a manifest of this namespace calls `short`.

@@ -144,7 +144,7 @@ fn source(attributes: &Map<String, Value>) -> Result<String, CloudEventError> {
 /// Whether an event may have this source, if it is not one of the engine's own.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it cannot be used.
 pub fn check_source(source: &str) -> Result<(), CloudEventError> {
     if source.starts_with("aws.") {
         return refused("source", format!("{source:?} begins with `aws.`, which the bus keeps for AWS: choose another"));

@@ -1,8 +1,9 @@
 //! Runs tests that share one cloud: several at once, those that look back on all others last, and what the endpoint cannot do
 //! reported by name. Speaks as the usual runner does: `test name ... ok`, and the line `test result:` at the end.
 //!
-//! `libtest-mimic` would replace the options and the threads. It has no tests that come last, asks for no ability when it is a test's turn, and tells
-//! neither why something was not run nor how long a test took, which `make test` reads; so most of this would stay, around it.
+//! `libtest-mimic` would replace the options and the threads. It has no tests that come last, asks for no ability when it is a
+//! test's turn, and tells neither why something was not run nor how long a test took, which `make test` reads; so most of this
+//! would stay, around it.
 
 use crate::cloud::Ability;
 use crate::problem::{Outcome, Problem};

@@ -1,5 +1,6 @@
-//! Ports with a mistake: what a mistaken engine would read, write, publish and send, made by a wrapper between the engine and its ports. The engines
-//! themselves have no hook for any of this. What implements [`Bend`] says only what it changes; every other request is made as it is.
+//! Ports with a mistake: what a mistaken engine would read, write, publish and send, made by a wrapper between the engine and its
+//! ports. The engines themselves have no hook for any of this. What implements [`Bend`] says only what it changes; every other
+//! request is made as it is.
 
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};

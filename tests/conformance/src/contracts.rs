@@ -171,7 +171,8 @@ where
         fail_if_any(&failures, cases.len());
     }
 
-    /// A crash, a refusal, a lost answer or a repetition after each single request. All cases together make requests of every kind but these.
+    /// A crash, a refusal, a lost answer or a repetition after each single request. All cases together make requests of every kind
+    /// but these.
     pub fn hold_with_a_fault_after_each_request(&self, but: &[Method]) {
         let cases = self.holding();
         let mut points: BTreeMap<Method, u64> = Method::ALL.iter().map(|method| (*method, 0)).collect();

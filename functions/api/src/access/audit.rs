@@ -1,4 +1,4 @@
-//! The audit as it is read.
+//! Reads the audit.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
@@ -52,7 +52,7 @@ pub async fn list<P: Ports + 'static>(
     Ok(Json(AuditPage::new(entries.into_iter().map(shown).collect(), size, next)))
 }
 
-/// Whether a page may have ended with it: a time, then perhaps an id.
+/// Whether a text can be the end of a page: a time, possibly with an id.
 fn is_key(key: &str) -> bool {
     let (time, id) = key.split_once('#').unwrap_or((key, ""));
     time.len() == 13 && time.bytes().all(|byte| byte.is_ascii_digit()) && id.len() <= 20

@@ -1,4 +1,4 @@
-//! Whether the installation works: its rules, its limits, and an event that goes once around.
+//! Checks of the installation: its rules, its limits, and an event that passes through every part.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};

@@ -10,8 +10,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::secrets::Secrets;
 use std::sync::OnceLock;
 
-/// The document, which is the same whatever the ports are. It is made once, when it is first asked for: no other request pays for
-/// it.
+/// The document. It is made on the first request for it, so that no other request pays for it.
 static DOCUMENT: OnceLock<String> = OnceLock::new();
 
 /// This API as an OpenAPI 3.1 document.

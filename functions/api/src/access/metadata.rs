@@ -1,4 +1,4 @@
-//! The versions of this installation, and whether a token is valid.
+//! The versions of this installation, and the check of a token.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
@@ -20,7 +20,7 @@ const KEPTN: &str = "1.4.5";
 pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, api: Api<P>) -> Json<Metadata> {
     Json(Metadata {
         keptnversion: KEPTN.into(),
-        // Keptn's command line would otherwise ask for an upstream repository.
+        // Otherwise Keptn's command line asks for an upstream repository.
         automaticprovisioning: true,
         version: env!("CARGO_PKG_VERSION").into(),
         stack: api.settings().stack.clone(),

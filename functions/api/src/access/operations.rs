@@ -1,4 +1,4 @@
-//! For operators: dead letters, and input that could not be used.
+//! For operators: dead letters and invalid input.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};

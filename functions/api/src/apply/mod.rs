@@ -115,7 +115,7 @@ pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: Proj
     Ok(revision)
 }
 
-/// Everything that would be refused, before anything is written.
+/// Checks everything that would be refused, before anything is written.
 async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
     border::check(api, caller, planned).await?;
     let mut seen: Vec<(&str, String)> = vec![];
@@ -134,8 +134,8 @@ async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned], rep
     Ok(())
 }
 
-/// What others need comes first: projects before shipyards, clusters and hosts before pipelines, sources before configs. The answer
-/// is in the order of the text.
+/// Applies documents in the order of their dependencies: projects before shipyards, clusters and hosts before pipelines, sources
+/// before configs. The answer has the order of the text.
 async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
     let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
     places.sort_by_key(|(place, planned)| (planned.called().order, *place));

@@ -132,16 +132,16 @@ pub async fn plan<P: Ports>(
     Ok(planned)
 }
 
-/// The projects that documents may be for.
+/// The projects for which documents may be.
 struct Projects<'a, P> {
     engine: &'a Sequences<P>,
     caller: &'a Caller,
-    /// Those that the text has.
+    /// The projects that the text declares.
     declared: Vec<ProjectName>,
 }
 
 impl<P: Ports> Projects<'_, P> {
-    /// A project that the text declares or that exists. Whoever does not administer it does not learn which of these it is.
+    /// Whether a project is declared in the text or exists. A caller that does not administer it does not learn which.
     async fn find(&self, name: &str) -> Answer<ProjectName> {
         self.caller.check(Need::Administer, Some(name))?;
         Ok(self.look_up(name).await?)

@@ -20,7 +20,7 @@ pub fn settings(project: ProjectManifest) -> ProjectSettings {
         description: project.description,
         start_deadline: project.start_deadline,
         task_timeout: project.task_timeout,
-        // A manifest says all of them: what it leaves out is taken back.
+        // A manifest lists all of them; those that it leaves out are withdrawn.
         consents: Update::Set(project.consents),
         policy: project.policy,
     }

@@ -1,6 +1,5 @@
-//! What projects may have a limited number of. It is counted when something new is applied, never when something changes: what is
-//! there may always be mended. Two requests at the same moment may exceed a quota by what one of them applies; the next one is
-//! refused.
+//! Quotas of projects. Definitions are counted when a new one is applied, not when one is changed, so that existing definitions can
+//! always be corrected. Two concurrent requests may exceed a quota by what one of them applies; the next one is refused.
 
 use crate::Api;
 use crate::fence::problem::{Answer, Refused};
@@ -12,12 +11,12 @@ use keelway_engine::border::Border;
 use keelway_engine::ports::Ports;
 use std::collections::BTreeMap;
 
-/// The refusal of what would be too much.
+/// The refusal for an exceeded quota.
 fn refused(exceeded: &Exceeded) -> Refused {
     Refused::new(StatusCode::CONFLICT, "quota exceeded", exceeded.to_string())
 }
 
-/// Refuses what is new and more than its project may have, as it may when the documents are in force.
+/// Refuses new definitions that would exceed the quotas which the documents themselves put in force.
 pub async fn check<P: Ports, D: Document>(api: &Api<P>, documents: &[D]) -> Answer<()> {
     let mut new: BTreeMap<(&str, Counted), (usize, &D)> = BTreeMap::new();
     for document in documents {

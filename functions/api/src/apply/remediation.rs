@@ -12,7 +12,7 @@ use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::manifest::{self, RemediationManifest};
 
-/// What the engine reads of a `remediation.yaml`.
+/// The parsed form of a `remediation.yaml`.
 pub fn remediation(uri: &str, content: &[u8]) -> Answer<Forms> {
     let parsed = manifest::parse(&String::from_utf8_lossy(content), uri);
     if parsed.refused() {

@@ -1,4 +1,4 @@
-//! Who may apply what, and what the audit is told about it.
+//! Permission to apply manifests, and the audit of it.
 
 use super::planned::Planned;
 use crate::fence::caller::Caller;
@@ -9,8 +9,7 @@ use keelway_domain::border::Update;
 use keelway_domain::names::ProjectName;
 use keelway_wire::http::AppliedDocument;
 
-/// Every document changes something, in its project or namespace. A git host belongs to none, and what a project may use of the
-/// installation is not for the project to say.
+/// The caller must administer the project or namespace of every document. Git hosts and policies belong to the installation.
 pub fn check(caller: &Caller, planned: &[Planned]) -> Answer<()> {
     for document in planned {
         caller.check(Need::Administer, document.called().project)?;
@@ -26,7 +25,7 @@ pub fn check(caller: &Caller, planned: &[Planned]) -> Answer<()> {
     Ok(())
 }
 
-/// Lets pass who may write a project's policy, or take it away.
+/// Checks that the caller may write or delete a project's policy.
 pub fn policy(caller: &Caller, project: &ProjectName) -> Answer<()> {
     caller.check(Need::Administer, None).map_err(|mut refused| {
         refused.problem.detail = format!("spec.policy of project {project}: {}", refused.problem.detail);
@@ -34,7 +33,7 @@ pub fn policy(caller: &Caller, project: &ProjectName) -> Answer<()> {
     })
 }
 
-/// Tells the audit what was applied, and whether the border of a project moved.
+/// Records in the audit what was applied, and whether the border of a project has changed.
 pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
     let (mut told, mut projects): (Vec<String>, Vec<&str>) = (vec![], vec![]);
     for (document, applied) in planned.iter().zip(applied) {
@@ -50,14 +49,14 @@ pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
     caller.tells(project, told.join(", ").chars().take(1000).collect::<String>());
 }
 
-/// What of a project's border is different now.
+/// The changes of a project's border.
 fn moved(document: &Planned, applied: &AppliedDocument) -> Vec<&'static str> {
     let Planned::Project(settings) = document else { return vec![] };
     let differs = |member: &str| {
         let inside = |field: &str| field.strip_prefix(member).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
         applied.changes.iter().any(|change| inside(&change.field))
     };
-    // Of a project that is new, no changes are told.
+    // For a new project, no changes are recorded.
     let new = applied.changed && applied.changes.is_empty();
     let policy = differs("spec.policy") || new && matches!(settings.policy, Update::Set(Some(_)));
     let consents = differs("spec.consents") || new && matches!(&settings.consents, Update::Set(consents) if !consents.0.is_empty());

@@ -1,5 +1,5 @@
-//! `GET /v1/border`: what is stored, and would be refused if it were applied today. A border that a project draws, or that holds
-//! since an update, concerns what was applied before; this finds it before something waits for it.
+//! `GET /v1/border`: stored definitions that would be refused if they were applied today. A new border also affects definitions
+//! that were applied before; this lists them before something fails.
 
 use super::shipyard;
 use crate::Api;
@@ -18,9 +18,9 @@ use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::{BorderGap, BorderPage};
 use keelway_wire::manifest::{ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, PipelineManifest};
 
-/// The kinds that name something outside of their namespace, in the order in which they are looked through.
+/// The kinds that can name something outside of their namespace, in the order of the search.
 const KINDS: [&str; 5] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster", "ArtifactSource"];
-/// So many artifact sources of a project are read at once.
+/// The number of artifact sources in one read.
 const SOURCES: u32 = 100;
 
 /// Lists what stored manifests name outside of their namespace and may not, in the projects that the caller administers.
@@ -67,7 +67,7 @@ pub async fn look<P: Ports + 'static>(
     Ok(Json(BorderPage::new(stored.gaps, limit, next)))
 }
 
-/// The kind at which a page begins, and after which of its documents: `<kind>`, or `<kind>:<namespace>/<name>`.
+/// The beginning of a page: `<kind>`, or `<kind>:<namespace>/<name>` for the documents after this one.
 fn begun(key: &str) -> Option<(usize, Option<String>)> {
     let (kind, from) = key.split_once(':').map_or((key, None), |(kind, from)| (kind, Some(from)));
     let whole = from.is_none_or(|from| !from.split('/').any(str::is_empty));
@@ -75,7 +75,7 @@ fn begun(key: &str) -> Option<(usize, Option<String>)> {
     Some((kind, from.map(str::to_owned)))
 }
 
-/// What is looked through.
+/// The documents that are searched.
 struct Stored<'a, P> {
     api: &'a Api<P>,
     among: Option<&'a [ProjectName]>,
@@ -84,7 +84,7 @@ struct Stored<'a, P> {
 }
 
 impl<P: Ports> Stored<'_, P> {
-    /// Looks at a page of a kind: how many there were, and where the next page begins.
+    /// Searches a page of a kind. Returns the number of documents, and where the next page begins.
     async fn page(&mut self, kind: &'static str, from: Option<&str>, limit: u32) -> Answer<(usize, Option<String>)> {
         let api = self.api;
         Ok(match kind {
@@ -96,7 +96,7 @@ impl<P: Ports> Stored<'_, P> {
                 }
                 (names.len(), next)
             }
-            // They are listed for each namespace alone.
+            // They are listed by namespace only.
             "ArtifactSource" => {
                 let (names, next) = self.projects(from, limit).await?;
                 for namespace in names.iter().map(ProjectName::as_str) {
@@ -132,7 +132,7 @@ impl<P: Ports> Stored<'_, P> {
         Ok(())
     }
 
-    /// The projects that are looked through, a page of them, and after which one the next page begins.
+    /// A page of the projects to be searched, and where the next page begins.
     async fn projects(&self, from: Option<&str>, limit: u32) -> Answer<(Vec<ProjectName>, Option<String>)> {
         let (names, more): (Vec<ProjectName>, bool) = match self.among {
             None => self.api.engine().projects().names(from, limit).await?,

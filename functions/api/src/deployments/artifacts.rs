@@ -23,7 +23,7 @@ use keelway_engine::secrets::{self, Secrets};
 use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, FieldError};
 use keelway_wire::manifest::ArtifactSourceManifest;
 
-/// How far ahead of this clock another one may be.
+/// How far ahead the clock of a sender may be.
 const AHEAD: Span = Span::minutes(5);
 
 /// Tells that a tag points to an image, or that an image is gone. The request may be signed instead of bearing a token.
@@ -47,7 +47,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
     let body = input::json_body(Request::from_parts(parts.clone(), body)).await;
     let (namespace, name) = match authority {
         Some(Authority::Token) => path?.0,
-        // Before the signature is checked, nothing is told.
+        // Before the signature is checked, errors reveal nothing.
         _ => path.map_err(|_| signed::refusal())?.0,
     };
     let mut by = caller.known.clone();
@@ -93,7 +93,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// The source that a request is about, and its secret, if the request is signed with that.
+/// The source of a request with its secret, if the signature is valid.
 async fn signed_by<P: Ports + Secrets>(
     api: &Api<P>,
     (namespace, name): (&str, &str),
@@ -108,8 +108,8 @@ async fn signed_by<P: Ports + Secrets>(
     Ok((source, secret, body))
 }
 
-/// Lets an image pass that is the source's. Whoever may tell about one repository says nothing about others. A source that does not
-/// say what it takes may take what its project may use of the installation.
+/// Checks that an image belongs to the source: a sender may report about the source's repositories only. A source without patterns
+/// accepts the images that its project may use.
 async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: &ArtifactSource, image: &str) -> Answer<()> {
     let code = code(image).unwrap_or_else(|| Resource::image(image));
     let (home, refuse) = (api.deployments().home(), |why: String| Refused::invalid(vec![super::error("image", "Invalid", &why)]));
@@ -137,7 +137,7 @@ async fn source<P: Ports>(api: &Api<P>, named: &Named) -> Answer<Option<Artifact
     Ok(api.deployments().sources().get(&at).await?.map(|found| found.spec))
 }
 
-/// When it happened; or everything that is wrong with it.
+/// The time of the report, or everything that is wrong with it.
 fn checked(asked: &ArtifactRequest, now: Timestamp) -> Result<Timestamp, Vec<FieldError>> {
     let mut errors = vec![];
     let mut wrong = |field: &str, message: &str| errors.push(super::error(field, "Invalid", message));

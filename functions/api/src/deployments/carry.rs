@@ -1,5 +1,5 @@
-//! Hands commands in, and waits until the state shows them. What the state refuses already is refused at once; of those who race,
-//! the engine lets one win.
+//! Sends commands to the engine, and waits until the state shows the result. A command that the present state refuses is refused at
+//! once; of concurrent commands, the engine obeys one.
 
 use super::{find, id, shape};
 use crate::Api;
@@ -12,24 +12,24 @@ use keelway_engine::deployments::views::View;
 use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::VersionState;
 
-/// A command on its way.
+/// A command for a subject.
 pub struct Asked {
     pub to: Address,
     pub command: Command,
     pub note: Note,
 }
 
-/// What became of a command.
+/// The result of a command.
 pub enum Outcome {
     /// It was obeyed.
     Done(Box<View>),
-    /// The state does not show it yet.
+    /// The state does not show the result yet.
     Open(Box<View>),
-    /// The state refuses it.
+    /// The state refuses the command.
     Refused(Box<View>, Conflict),
 }
 
-/// Hands a command in, and waits until the state shows it.
+/// Sends a command to the engine, and waits until the state shows the result.
 pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<Outcome> {
     match api.deployments().forecast(&asked.to, &view, &asked.command, &asked.note).await? {
         Err(why) => return Ok(Outcome::Refused(Box::new(view), why)),
@@ -46,7 +46,7 @@ pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<
     }
 }
 
-/// What the state shows of a command that was handed in.
+/// The result of a command in a state.
 async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<Outcome> {
     let (_, view) = find(api, &id(&asked.to)).await?;
     if view.state.obeyed.contains(&asked.note.id) {
@@ -59,7 +59,7 @@ async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<Outcome> {
     })
 }
 
-/// The version that a command led to, if it is above `before`; else the latest.
+/// The version that a command has cut, if it is above `before`; otherwise the latest.
 pub fn outcome_version(of: &Address, view: &View, before: u64) -> Option<VersionState> {
     let made = view.state.pending.as_ref().filter(|pending| pending.n > before);
     made.or(view.state.last.as_ref()).map(|d| shape::version(of, d, Some(&view.state)))

@@ -1,4 +1,4 @@
-//! What people and tools ask of a config, except to roll it back.
+//! The commands for a config, except rollbacks.
 
 use super::carry::{Asked, Outcome, carry, outcome_version};
 use super::{MESSAGE, NAME, PAUSED, error, find, generate, id, refused};
@@ -115,7 +115,7 @@ async fn ask<P: Ports>(
     }
 }
 
-/// What follows when what is on its way is cancelled now.
+/// What follows a cancellation of the running deployment.
 fn follows(view: &View) -> Option<String> {
     let x = &view.state;
     let waits = x.pending.as_ref().map(|pending| {
@@ -132,7 +132,7 @@ fn follows(view: &View) -> Option<String> {
     waits.or_else(change)
 }
 
-/// What is cancelled with what is on its way.
+/// What is cancelled together with the running deployment.
 fn cancelled_too(view: &View) -> Option<String> {
     let x = &view.state;
     let version = x.pending.as_ref().map(|pending| format!("{}, which waited, is cancelled, too", x.version_name(pending.n)));
@@ -147,7 +147,7 @@ fn changes(View { state, applied, heads, .. }: &View) -> bool {
     change_that_waits(state, applied, heads).is_some() || request_that_waits(state, applied).is_some()
 }
 
-/// Who asks, when and why.
+/// The caller, the time and the reason.
 fn said((by, message): (Option<&String>, Option<&String>), view: &View, from: (&Caller, RequestId)) -> Answer<Note> {
     let (message, by) = (note("message", message, MESSAGE)?, note("by", by, NAME)?);
     let (caller, RequestId(id)) = from;

@@ -1,5 +1,5 @@
-//! Those who carry deployments out. Whoever claims a version with an API token gets the token of that attempt; everything else is
-//! said with the attempt's token alone. Only its hash is kept.
+//! The calls of deployers. A claim with an API token returns a token for the attempt, which all other calls need. Only its hash is
+//! stored.
 
 use super::history::{no_version, shown};
 use super::{NAME, refused, shape, version};
@@ -24,7 +24,7 @@ use keelway_wire::http::deployments::{
 };
 use std::collections::BTreeMap;
 
-/// A part of a strategy that is not done yet.
+/// The status of a part of a strategy that is not complete.
 const RUNNING: &str = "running";
 /// The longest id of a claim.
 const CLAIM: usize = 255;
@@ -48,7 +48,7 @@ pub async fn claim<P: Ports + 'static>(
 ) -> Answer<Json<ClaimAnswer>> {
     let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
     let by = note("by", Some(&asked.by), NAME)?.unwrap_or_default();
-    // The engine tells its own claims by this name: it starts and stops what carries them out.
+    // This name is reserved for the engine's own claims.
     if by.trim().eq_ignore_ascii_case(SOURCE) {
         return Err(Refused::field(
             "by",
@@ -57,7 +57,7 @@ pub async fn claim<P: Ports + 'static>(
     }
     let token = random_hex()?;
     let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
-    // Whoever knows the id of a claim does not take it over with another token.
+    // Knowledge of a claim's id must not suffice to take it over with another token.
     let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), caller.id.as_bytes(), b"#", id.as_bytes()]);
     caller.tells(&of.namespace, format!("claim {name}"));
     caller.told().note.clone_from(&by);
@@ -131,7 +131,7 @@ pub async fn strategy<P: Ports + 'static>(
     }))
 }
 
-/// How far a part of a strategy is.
+/// The progress of a part of a strategy.
 fn carried(told: &Told) -> Answer<StrategyAnswer> {
     let desired = desired(told)?;
     let last = told.config.as_ref().and_then(|config| config.last.as_ref());
@@ -139,7 +139,7 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     let state = match part {
         Some(part) if part.is_open() => RUNNING,
         Some(part) if part.has_failed() => "failed",
-        // What is not there any more was done, or the claim would not count.
+        // A part that does not exist any more is complete; otherwise the claim would not be valid.
         _ => "done",
     };
     let (until, message) = part.map_or((WHOLE, String::new()), |part| (part.until, part.message.clone()));
@@ -169,7 +169,7 @@ pub async fn finish<P: Ports + 'static>(
     report(api.deployments().say(&of, n, &call).await?)
 }
 
-/// The answer to a report. Whoever has no token of this version learns nothing about it.
+/// The answer to a report. A caller without a token of this version learns nothing about it.
 fn report(told: Told) -> Answer<Json<ReportAnswer>> {
     let desired = desired(&told)?;
     let last = told.config.as_ref().and_then(|config| config.last.as_ref());
@@ -202,8 +202,8 @@ fn lease_until(config: Option<&Config>) -> String {
     claim.map(|claim| claim.lease.rfc3339()).unwrap_or_default()
 }
 
-/// The hash of the token that a request bears. Where requests are signed for AWS, the signature takes the place of the bearer, and
-/// the token is in the header of API tokens.
+/// The hash of the token in a request. If requests are signed for AWS, `authorization` contains the signature, and the token is in
+/// the header for API tokens.
 fn bearer(headers: &HeaderMap) -> Answer<String> {
     let is_signed = |value: &HeaderValue| value.as_bytes().starts_with(b"AWS4-");
     if let (Some(token), Some(_)) = (headers.get(auth::HEADER), headers.get(header::AUTHORIZATION).filter(|value| is_signed(value)))
@@ -223,7 +223,7 @@ fn not_authorised() -> Refused {
     Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
 }
 
-/// What identifies a claim, if anything does.
+/// The id of a claim, if the request has one.
 fn claim_id<'r>(headers: &'r HeaderMap, body: &'r str) -> Answer<Option<&'r str>> {
     let header = headers.get("idempotency-key").map(|value| value.to_str().unwrap_or_default());
     let id = if body.is_empty() { header } else { Some(body) };

@@ -1,5 +1,5 @@
-//! The generator: a config with its newest images, as the next version. It changes nothing; whoever wants the version writes it
-//! back.
+//! The generator: a config with its newest images, as the next version. It changes nothing; a client that wants the version writes
+//! it back.
 
 use super::{error, find, shape};
 use crate::Api;
@@ -30,7 +30,7 @@ pub async fn generate<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, 
     Ok(shape::object(&of, &view, &generated.resolved.definition, Some((generated.latest, &generated.causes))))
 }
 
-/// The triggers whose tags point to nothing, and the containers without an image.
+/// Warnings about triggers whose tags point to nothing, and about containers without an image.
 pub fn unresolved(view: &View) -> Vec<FieldError> {
     let definition = &view.applied.definition;
     let resolved = resolve(&view.state, definition, &view.heads, Images::Newest);
@@ -47,7 +47,7 @@ pub fn unresolved(view: &View) -> Vec<FieldError> {
         }
         _ => None,
     });
-    // What a trigger would name is told with the trigger.
+    // The warning about the trigger covers its containers.
     let owned = |name: &String| {
         definition.image_changes().any(|change| resolved.unresolved.contains(&change.from) && change.containers.contains(name))
     };

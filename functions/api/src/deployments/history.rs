@@ -1,4 +1,4 @@
-//! Versions as they are read: one, those of a config, those of the whole installation; and what anybody did with a config.
+//! Versions: one, those of a config, those of the installation; and the audit of a config.
 
 use super::{find, shape, version};
 use crate::Api;
@@ -43,7 +43,7 @@ pub async fn one<P: Ports + 'static>(
     shown(&api, &of, n).await?.map(Json).ok_or_else(|| no_version(&name))
 }
 
-/// The refusal of a version that does not exist, or not any more.
+/// The refusal for a version that does not exist (any more).
 pub fn no_version(name: &str) -> Refused {
     let name: String = name.chars().take(150).collect();
     let detail = format!("deployment {name:?} does not exist, or is not kept any more: the config's history lists those that are");
@@ -93,7 +93,7 @@ pub async fn of_config<P: Ports + 'static>(
     let state = &view.state;
     let open = state.pending.iter().chain(state.in_flight()).filter(|_| after.is_none());
     let open = open.map(|d| shape::version(&of, d, Some(state)));
-    // Pruned versions may still be there for a moment.
+    // Pruned versions may still exist for a moment.
     let past = past.iter().filter(|past| past.deployment.n >= state.oldest);
     let all = open.chain(past.map(|past| shape::version(&of, &past.deployment, None))).collect();
     Ok(page(all, next, limit, view.now))
@@ -148,7 +148,7 @@ pub async fn everywhere<P: Ports + 'static>(
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {
     let sees = |of: &Address| caller.sees(&of.namespace) || caller.may(Need::Execute(DEPLOYMENT), Some(&of.namespace));
-    // A deployer whose token does not fit would wait for ever.
+    // A deployer without the scope would wait for ever, so it gets an error.
     if !caller.executes(DEPLOYMENT) && !caller.has(Kind::Read) {
         return Err(caller.lacks_anywhere(Need::Execute(DEPLOYMENT)));
     }

@@ -28,7 +28,7 @@ use keelway_engine::secrets::Secrets;
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::manifest::DeploymentConfigManifest;
 
-/// The field that the refusal of what a paused config does not do is about.
+/// The field in the refusal of a rollback of a paused config.
 const PAUSED: &str = "spec.paused";
 /// The longest message.
 const MESSAGE: usize = 2000;
@@ -51,7 +51,7 @@ pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
         route!(rollbacks::several).once(),
         route!(history::everywhere),
         route!(history::one),
-        // The answer to a claim is remembered nowhere: there is a token in it.
+        // The answer to a claim must not be stored, because it contains a token.
         route!(deployers::claim),
         route!(deployers::heartbeat),
         route!(deployers::strategy),
@@ -77,7 +77,7 @@ async fn find<P: Ports>(api: &Api<P>, id: &str) -> Answer<(Address, View)> {
     Err(named.unknown::<DeploymentConfigManifest, P>(api).await?)
 }
 
-/// A refusal of the engine's: 404 or 409. There may be nothing to do, which is no refusal where that can be told.
+/// A refusal of the engine: 404 or 409. Callers that can report "nothing to do" treat that case separately.
 fn refused(why: Conflict) -> Refused {
     match why {
         Conflict::Unknown(detail) => Refused::new(StatusCode::NOT_FOUND, "unknown deployment", detail),

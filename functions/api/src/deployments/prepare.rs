@@ -1,4 +1,4 @@
-//! A rollback before anything is written: whether it would be obeyed, whether its images still exist, and what it changes.
+//! Prepares a rollback without writing: whether it would be obeyed, whether its images still exist, and what it changes.
 
 use super::{PAUSED, error, version};
 use crate::Api;
@@ -18,21 +18,21 @@ use keelway_wire::manifest::render;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many artifact sources of a namespace are asked about images.
+/// The most artifact sources of a namespace that are searched for images.
 const SOURCES: u32 = 100;
 
-/// What is asked of one config.
+/// A request to roll one config back.
 #[derive(Debug, Clone)]
 pub struct Wish {
-    /// The version, as it was written.
+    /// The text of the version.
     pub release: Value,
-    /// What goes back, but for the version.
+    /// The options, without the version.
     pub back: Back,
     /// Why.
     pub notes: Option<String>,
     /// Who.
     pub by: Option<String>,
-    /// Nothing is written.
+    /// Whether this is a dry run.
     pub dry_run: bool,
 }
 
@@ -42,19 +42,19 @@ pub struct Prepared {
     pub view: View,
     pub command: Command,
     pub note: Note,
-    /// To which version.
+    /// The version to go back to.
     pub release: u64,
-    /// Why that one, if none was named.
+    /// Why this version was chosen, if the request names none.
     pub reason: String,
-    /// What is deployed now.
+    /// The present definition.
     pub present: Definition,
-    /// What is deployed then.
+    /// The definition after the rollback.
     pub candidate: Definition,
     pub changes: Vec<FieldChange>,
     pub warnings: Vec<String>,
 }
 
-/// Checks a rollback. The inner error says everything that is wrong with it.
+/// Checks a rollback. The inner error lists everything that is wrong with it.
 pub async fn prepare<P: Ports>(
     api: &Api<P>,
     (of, view): (Address, View),
@@ -74,12 +74,12 @@ pub async fn prepare<P: Ports>(
     let found = match n {
         Some(n) => match api.deployments().ended(&of, n).await? {
             Ok(found) => found,
-            // The forecast says so, too; but the command may have been obeyed before.
+            // The forecast would refuse this, too; but the command may have been obeyed before.
             Err(damaged) => return Ok(Err(vec![error("release", "Invalid", format!("{}: name another version", damaged.why))])),
         },
         None => None,
     };
-    // The forecast has found it; or the command was obeyed before, and what it went back to is not kept any more.
+    // The forecast has found the version. Otherwise the command was obeyed before, and the version was pruned since.
     let Some((past, snapshot)) = found else {
         let message = format!("no version of {} to go back to is kept", of.name);
         return Ok(Err(vec![error("release", "NotFound", message)]));
@@ -132,7 +132,7 @@ fn release(of: &Address, given: &Value) -> Result<Option<u64>, FieldError> {
     }
 }
 
-/// Why a version is gone back to that nobody named.
+/// Why a version was chosen that the request does not name.
 fn why(view: &View, n: u64) -> String {
     if n + 1 == view.state.latest {
         "it is the version before the latest".into()
@@ -141,7 +141,7 @@ fn why(view: &View, n: u64) -> String {
     }
 }
 
-/// What never goes back, although it was different then.
+/// The differences that a rollback never restores.
 fn stays(present: &Definition, snapshot: &Snapshot, back: &Back) -> Option<String> {
     let targets =
         |definition: &Definition| definition.targets.iter().map(|target| target.name.clone()).collect::<Vec<_>>().join(", ");
@@ -151,14 +151,14 @@ fn stays(present: &Definition, snapshot: &Snapshot, back: &Back) -> Option<Strin
     })
 }
 
-/// An image that a rollback needs: where it is named, and by which container.
+/// An image that a rollback needs: its field, and its container.
 struct Needed<'a> {
     field: String,
     container: Option<&'a str>,
     image: &'a str,
 }
 
-/// Images that were deleted at their source, and those of which nobody knows.
+/// Images that were deleted at their source, and images without a known source.
 async fn images<P: Ports>(
     api: &Api<P>,
     of: &Address,
@@ -207,7 +207,7 @@ async fn images<P: Ports>(
 
 type Sources = BTreeMap<(String, String), ArtifactSource>;
 
-/// The sources that may know the images: those that triggers name, and those of the namespace.
+/// The sources that may know the images: those of the triggers, and those of the namespace.
 async fn sources<P: Ports>(api: &Api<P>, of: &Address, definitions: &[&Definition]) -> Answer<Sources> {
     let watched = definitions.iter().flat_map(|definition| definition.watched());
     let names: BTreeSet<(String, String)> = watched.map(|tag| (tag.namespace.clone(), tag.name.clone())).collect();
@@ -223,7 +223,7 @@ async fn sources<P: Ports>(api: &Api<P>, of: &Address, definitions: &[&Definitio
     Ok(sources)
 }
 
-/// Whether a source tells when an image is deleted: the one of a trigger for its container, or the repository it is in.
+/// Whether a source reports deletions of an image: the source of the container's trigger, or the source of the image's repository.
 fn is_known(sources: &Sources, definitions: &[&Definition], container: Option<&str>, image: &str) -> bool {
     let triggered = definitions.iter().flat_map(|definition| definition.image_changes()).any(|change| {
         let source = (change.from.namespace.clone(), change.from.name.clone());

@@ -26,7 +26,7 @@ use keelway_wire::http::deployments::{
 use keelway_wire::manifest::render;
 use serde_json::Value;
 
-/// So many configs are rolled back with one request, and at the same time.
+/// The most configs in one request.
 const MOST: usize = 20;
 
 impl From<RollbackRequest> for Wish {
@@ -110,7 +110,7 @@ fn shipped(asked: DeploymentConfigRollback, of: &Address) -> Answer<Wish> {
         revision => revision.into(),
     };
     let (config, application) = (parts.triggers || parts.strategy, parts.template || parts.replication);
-    // OpenShift does as it is told.
+    // OpenShift applies the flags exactly as given.
     let back = Back { parts: Some(parts), again: true, ..back(Some(config), Some(application), false) };
     Ok(Wish { release, back, notes: None, by: None, dry_run: asked.dry_run })
 }
@@ -162,7 +162,8 @@ fn answer(prepared: &Prepared) -> RollbackAnswer {
     }
 }
 
-/// Hands a rollback in, and waits until the state shows it. It may be refused after all, if the state has changed meanwhile.
+/// Sends a rollback to the engine, and waits until the state shows the result. It may still be refused, if the state has changed
+/// meanwhile.
 async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(RollbackAnswer, Option<Refused>)> {
     let shown = answer(&prepared);
     let Prepared { of, view, command, note, .. } = prepared;
@@ -228,7 +229,7 @@ pub async fn several<P: Ports + 'static>(
             continue;
         }
         let wish = wish(one, &asked, &group);
-        // Each config knows its own command: a repeated request is the same for each of them.
+        // Each config gets its own command id, so that a repeated request is the same command for each of them.
         let id = hash64(&[b"rollback", &request.to_be_bytes(), found.0.to_string().as_bytes()]).max(1);
         let note = noted(&wish, &found.1, (&caller, id))?;
         match prepare(&api, found, &wish, note).await? {
@@ -244,7 +245,7 @@ pub async fn several<P: Ports + 'static>(
         let results = all.iter().zip(more).map(|(prepared, more)| foreseen(prepared, more)).collect();
         return Ok(axum::Json(RollbacksAnswer { group_id: group, results }));
     }
-    // Each waits for its own outcome, and all of them at the same time: together they wait no longer than one.
+    // All results are awaited concurrently, which takes no longer than one of them.
     let carried = join_all(all.into_iter().map(|prepared| carry_out(&api, prepared))).await;
     let mut results = vec![];
     for (carried, more) in carried.into_iter().zip(more) {
@@ -266,7 +267,7 @@ fn wish(one: &OneRollback, asked: &RollbacksRequest, group: &str) -> Wish {
     Wish { release: one.release.clone(), back, notes: asked.notes.clone(), by: asked.by.clone(), dry_run: asked.dry_run }
 }
 
-/// A config that does not exist is one more thing wrong with the request.
+/// An unknown config is one more error in the request.
 fn unless_unknown(refused: Refused) -> Answer<FieldError> {
     if refused.problem.status == StatusCode::NOT_FOUND.as_u16() {
         return Ok(error("id", "NotFound", refused.problem.detail));

@@ -17,10 +17,10 @@ use keelway_wire::http::promotions::Actor;
 use keelway_wire::manifest::render;
 use serde_json::{Value, json};
 
-/// What the condition of a config says that has not been evaluated yet.
+/// The condition of a config that has not been evaluated yet.
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
 
-/// A config as a `DeploymentConfig`. `generated`: the version that it would become, and why.
+/// A config as a `DeploymentConfig`. `generated`: the version that it would become, with the causes.
 pub fn object(of: &Address, view: &View, definition: &Definition, generated: Option<(u64, &[Why])>) -> Response {
     let state = &view.state;
     let known = state.last.as_ref().map(|last| last.causes.as_slice()).unwrap_or_default();
@@ -61,7 +61,7 @@ pub fn object(of: &Address, view: &View, definition: &Definition, generated: Opt
     ([(header::ETAG, tag)], axum::Json(object)).into_response()
 }
 
-/// How a config is.
+/// The status of a config.
 pub fn config(of: &Address, view: &View) -> ConfigState {
     let View { state, applied, heads, .. } = view;
     let shown = config_of(of, state, applied.version, &applied.definition);
@@ -76,7 +76,7 @@ pub fn config(of: &Address, view: &View) -> ConfigState {
     ConfigState { triggers: triggers.collect(), now: view.now.rfc3339(), ..shown }
 }
 
-/// The same, without what its tags point to.
+/// The status without the images of its tags.
 pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Definition) -> ConfigState {
     let (reason, message) = match state.observed {
         0 => (NOT_YET.0.to_owned(), NOT_YET.1.to_owned()),
@@ -103,14 +103,14 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
     }
 }
 
-/// The images that are deployed: of a version that was complete before they were kept, only while it is the latest.
+/// The deployed images. For a version of an older Keelway, which did not store them, only while it is the latest.
 fn active_images(state: &Config) -> template::Images {
     let Some(active) = &state.active else { return template::Images::default() };
     let latest = state.last.as_ref().filter(|last| last.n == active.n && active.images.is_empty());
     latest.map_or(&active.images, |latest| &latest.content.images).clone()
 }
 
-/// What targets serve that was not deployed there, or was adopted.
+/// Drift and adopted versions of targets.
 fn drift(watch: &Watch) -> Option<DriftState> {
     let message = match watch.says() {
         Some(says) => format!("Drifted: {says}"),
@@ -158,7 +158,7 @@ fn trigger(trigger: &Trigger, state: &Config) -> TriggerState {
     }
 }
 
-/// A version. `state`: of its config, if the version may still be on its way.
+/// A version. `state`: that of its config, if the deployment may still be running.
 pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionState {
     let claim = d.claim.as_ref();
     let desired = (!d.status.is_final()).then(|| match (&d.cancel, state.is_some_and(|state| state.paused.is_some())) {
@@ -199,7 +199,7 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
     }
 }
 
-/// What a version deploys, as a `DeploymentConfig`.
+/// The content of a version as a `DeploymentConfig`.
 pub fn snapshot(of: &Address, snapshot: &Snapshot) -> Value {
     render(&of.namespace, &of.name, &snapshot.definition)
 }

@@ -1,4 +1,4 @@
-//! What a rollback means for other configs with the same label `app`: warnings, never a refusal.
+//! The effects of a rollback on other configs with the same label `app`: warnings, never a refusal.
 
 use super::prepare::Prepared;
 use crate::Api;
@@ -10,7 +10,7 @@ use keelway_domain::deployments::together::{APP, Side, one_sided};
 use keelway_engine::deployments::Address;
 use keelway_engine::ports::Ports;
 
-/// So many configs of a namespace are compared.
+/// The most configs of a namespace that are compared.
 const COMPARED: u32 = 200;
 
 /// The warnings for each of the rollbacks.
@@ -47,7 +47,7 @@ async fn about<P: Ports>(api: &Api<P>, all: &[Prepared], prepared: &Prepared, ap
     Ok(told)
 }
 
-/// A definition with the images that are deployed.
+/// A definition with the deployed images.
 fn deployed(definition: Definition, state: Option<&Config>) -> Definition {
     match state.and_then(|state| state.last.as_ref()) {
         Some(last) => Definition { template: with_images(&definition.template, &last.content.images), ..definition },

@@ -1,4 +1,4 @@
-//! Configs as they are written: applied, put back as the generator made them, or asked to roll back.
+//! Writes of configs: applied, written back from the generator, or with a `rollback` stanza.
 
 use super::rollbacks;
 use super::{PAUSED, error, find, shape};
@@ -127,7 +127,7 @@ fn conflict(of: &Address, version: i64) -> Refused {
     Refused::new(StatusCode::CONFLICT, "conflict", detail)
 }
 
-/// A body that rolls back says nothing else about the config.
+/// A body with a rollback must not change anything else of the config.
 fn only_rollback(body: Option<&Value>, of: &Address) -> Answer<()> {
     let text = |field: &str| body.and_then(|body| body.get(field)).and_then(Value::as_str);
     let mut errors: Vec<FieldError> = ["spec", "template", "triggers", "latestVersion"]
@@ -158,7 +158,7 @@ fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
     }
 }
 
-/// The definition, vouched for by whoever administers the whole installation, if it names nothing that it may not.
+/// The definition with the caller's vouch, if all resources that it names are permitted.
 async fn applied_by<P: Ports>(api: &Api<P>, caller: &Caller, mut manifest: DeploymentConfigManifest) -> Answer<Definition> {
     definition(&manifest)?;
     manifest.vouch(caller.administers_everything());
@@ -197,7 +197,7 @@ fn expected(headers: &HeaderMap, body: Option<&str>) -> Answer<Option<i64>> {
     }
 }
 
-/// The version that is asked for by writing it: the latest is none, one more is the next.
+/// The version that the written config asks for: one above the latest. The latest asks for none.
 fn asked_version(view: &View, definition: &Definition, version: Option<u64>, by: &str) -> Result<Option<Request>, FieldError> {
     let latest = view.state.latest;
     let Some(version) = version.filter(|version| *version != latest) else { return Ok(None) };

@@ -1,7 +1,8 @@
-//! What a route needs, and what the audit calls it: its handler's first argument says both, so that no route is served without.
+//! The permission that a route needs, and its action in the audit. The first argument of every handler names both, so no route can
+//! lack them.
 //!
-//! `caller: Allowed<scope::Administer, act::Delete>` is a caller who administers the project of the path, or everything where the
-//! path has none. [`auth`](crate::fence::auth) has checked it before the handler is called.
+//! `caller: Allowed<scope::Administer, act::Delete>` is a caller with the scope `administer` in the project of the path, or in all
+//! projects if the path has none. [`auth`](crate::fence::auth) has checked this before the handler is called.
 
 use crate::fence::caller::Caller;
 use crate::fence::input::Argument;
@@ -13,18 +14,18 @@ use keelway_domain::access::Kind;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// What a route asks of its caller.
+/// The permission that a route needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// No API token: its handler checks what the request has instead.
     Itself(Proof),
-    /// Any token that is valid.
+    /// Any valid token.
     Token,
-    /// One of these scopes, in the project or namespace of the path. Without one in the path, in all projects.
+    /// One of these scopes in the project or namespace of the path, or in all projects if the path has none.
     Scope(&'static [Kind]),
     /// As `Scope`; or, without a token, a signature over the whole request, which its handler checks.
     OrSigned(&'static [Kind]),
-    /// One of these scopes somewhere; its handler checks for which project, task or stage, or shows only what the caller may see.
+    /// One of these scopes in any project. The handler checks project, task or stage, or shows only what the caller may see.
     Handler(&'static [Kind]),
 }
 
@@ -37,7 +38,7 @@ pub enum Proof {
     GitHost,
 }
 
-/// Who sends the request, and may do what the route is for.
+/// A caller with the permission that the route needs.
 pub struct Allowed<N, A = act::Nothing>(pub Caller, PhantomData<(N, A)>);
 
 impl<N, A> Deref for Allowed<N, A> {
@@ -54,15 +55,15 @@ impl<S: Send + Sync, N, A> FromRequestParts<S> for Allowed<N, A> {
     }
 }
 
-/// What may be needed.
+/// A permission at the type level.
 pub trait Need: Send + 'static {
-    /// So.
+    /// Its value.
     const NEEDS: Needs;
 }
 
-/// What the audit may call a request that succeeds.
+/// An action of the audit at the type level.
 pub trait Act: Send + 'static {
-    /// So. Empty: it is not in the audit, or the handler says what it is.
+    /// Its name. Empty: the request is not in the audit, or the handler sets the action.
     const NAME: &'static str;
 }
 
@@ -72,7 +73,7 @@ pub trait Scope: Send + 'static {
     const KIND: Kind;
 }
 
-/// One scope, or several of which one is enough.
+/// One or more scopes, of which one suffices.
 pub trait Scopes: Send + 'static {
     /// These.
     const KINDS: &'static [Kind];
@@ -82,7 +83,7 @@ impl<K: Scopes> Need for K {
     const NEEDS: Needs = Needs::Scope(K::KINDS);
 }
 
-/// What a route can need: one of the scopes, in the project of the path, or what stands below.
+/// The permissions that routes can need: a scope in the project of the path, or one of the types below.
 pub mod scope {
     use super::{Kind, Need, Needs, PhantomData, Proof, Scope, Scopes};
 
@@ -111,14 +112,14 @@ pub mod scope {
         const KINDS: &'static [Kind] = &[A::KIND, B::KIND, C::KIND];
     }
 
-    /// A scope in any project: the handler checks in which.
+    /// A scope in any project. The handler checks the project.
     pub struct Anywhere<K>(PhantomData<K>);
 
     impl<K: Scopes> Need for Anywhere<K> {
         const NEEDS: Needs = Needs::Handler(K::KINDS);
     }
 
-    /// Any token that is valid.
+    /// Any valid token.
     pub struct AnyToken;
 
     impl Need for AnyToken {
@@ -147,7 +148,7 @@ pub mod scope {
     }
 }
 
-/// What the audit calls what is done.
+/// The actions of the audit.
 pub mod act {
     use super::Act;
 
@@ -178,21 +179,21 @@ pub mod act {
     }
 }
 
-/// The arguments of a handler whose first one says what it needs.
+/// The arguments of a handler, the first of which names the permission.
 #[diagnostic::on_unimplemented(
     message = "nothing says what this route needs",
     label = "the first argument of its handler must be an `Allowed<…>`"
 )]
 pub trait Says: Send + 'static {
-    /// What the route needs.
+    /// The permission that the route needs.
     const NEEDS: Needs;
-    /// What the audit calls it.
+    /// The action in the audit.
     const ACT: &'static str;
     /// Whether it takes parameters of the query string.
     const PARAMETERS: bool;
 }
 
-/// As axum has arguments: a marker, then the type of each.
+/// The form of axum's handlers: a marker, followed by the type of each argument.
 macro_rules! says {
     ($($other:ident),*) => {
         impl<M: Send + 'static, N: Need, A: Act, $($other: Argument),*> Says for (M, Allowed<N, A>, $($other),*) {
@@ -211,25 +212,25 @@ says!(B, C, D, E);
 says!(B, C, D, E, F);
 says!(B, C, D, E, F, G);
 
-/// A route with what it needs.
+/// A route with its permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// `ANY`: each of them.
+    /// The method. `ANY`: every method.
     pub method: &'static str,
     /// Its path.
     pub path: String,
-    /// What it asks of its caller.
+    /// The permission that it needs.
     pub needs: Needs,
-    /// What the audit calls a request that succeeds. Empty: it is not in the audit, or the handler says what it is.
+    /// The action in the audit. Empty: requests are not in the audit, or the handler sets the action.
     pub act: &'static str,
     /// Whether it takes parameters of the query string. Otherwise, a request that has some is refused.
     pub parameters: bool,
 }
 
-/// What a request needs, and what the audit calls it. One for a method that the path does not take is only let through for an
-/// administrator of everything.
+/// The permission for a request, and its action in the audit. A method that the path does not have needs an administrator of the
+/// installation.
 pub fn of(listed: &[Listed], method: &Method, path: &str) -> (Needs, &'static str) {
-    // Nothing is there: whoever has a token is told so.
+    // An unknown path: every valid token gets 404.
     if path.is_empty() {
         return (Needs::Token, "");
     }
@@ -242,12 +243,12 @@ pub fn find<'l>(listed: &'l [Listed], method: &Method, path: &str) -> Option<&'l
     listed.iter().find(|known| (known.method == method || known.method == "ANY") && known.path == path)
 }
 
-/// The routes that start sequences by hand: what follows the end of another one takes [`FOLLOW_UP`].
+/// The routes that start sequences by hand. A sequence that follows the end of another one needs [`FOLLOW_UP`].
 pub const BY_HAND: [&str; 2] = ["/v1/event", "/v1/sequence/{project}/{context}/retry"];
 /// The scope for it.
 pub const FOLLOW_UP: &str = "trigger:<stage>";
 
-/// A scope as tokens have it.
+/// The text of a scope in tokens.
 pub fn name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Read => "read",

@@ -1,4 +1,4 @@
-//! The audit: keeping an entry for every request that did something.
+//! Writes the audit: an entry for every request that had an effect.
 
 use crate::Api;
 use crate::fence::caller::{Caller, Told};
@@ -9,24 +9,24 @@ use keelway_domain::ids::hash64;
 use keelway_engine::access::Entry;
 use keelway_engine::ports::Ports;
 
-/// What is known of a request before it is handled.
+/// The part of an entry that is known before the request is handled.
 pub struct About {
     request: String,
     act: &'static str,
 }
 
-/// The request was answered from what is remembered of an earlier one; an extension of its response.
+/// An extension of responses that were repeated from an earlier request.
 #[derive(Debug, Clone, Copy)]
 pub struct Replayed;
 
 impl About {
-    /// Of this request.
+    /// The part for this request.
     pub fn of(request: &Request, act: &'static str) -> Self {
         Self { request: format!("{} {}", request.method(), request.uri().path().chars().take(500).collect::<String>()), act }
     }
 }
 
-/// Keeps an entry about a request that succeeded, before its sender learns that. Otherwise it is told to send the request again.
+/// Stores the entry of a successful request before the answer is sent. If that fails, the client is told to repeat the request.
 pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
     let Told { action, key, by, id, project, others, what, note, nothing } = caller.told().clone();
     let action = if action.is_empty() { about.act } else { action };

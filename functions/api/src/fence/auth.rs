@@ -1,4 +1,4 @@
-//! Who sends a request, and whether they may. The function knows only the hashes of tokens.
+//! Authentication and authorisation of requests. The function knows only the hashes of tokens.
 
 use crate::Api;
 use crate::fence::allowed::{self, Listed, Needs};
@@ -22,7 +22,7 @@ use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// The task that whoever deploys versions of deployment configs carries out.
+/// The task in the scope of deployers.
 pub const DEPLOYMENT: &str = "deployment";
 /// The header Keptn's clients send.
 pub const HEADER: &str = "x-token";
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Tokens {
 }
 
 impl Tokens {
-    /// Reads hashes in hexadecimal, separated by commas. Anything that is not a hash accepts no token.
+    /// Parses hashes in hexadecimal, separated by commas. Text that is not a hash matches no token.
     pub fn from_hex(hashes: &str) -> Self {
         Self(hashes.split(',').filter_map(|hash| bytes(hash.trim())).collect())
     }
@@ -62,16 +62,16 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// What authorises a request; an extension of it.
+/// The authorisation of a request, as an extension of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authority {
     /// Its token.
     Token,
-    /// Nothing yet: its handler checks the signature, or the token of an attempt.
+    /// None yet: the handler checks the signature, or the token of an attempt.
     Itself,
 }
 
-/// Finds out who sends a request, lets it pass if they may, and has the audit keep what they did.
+/// Identifies the caller, checks the permission, calls the handler, and writes the audit.
 pub async fn check<P: Ports + 'static>(
     State((api, listed)): State<(Api<P>, Arc<[Listed]>)>,
     request: Request,
@@ -109,7 +109,7 @@ pub async fn check<P: Ports + 'static>(
     repeated::remember(&api, response).await
 }
 
-/// The answer as it is: whoever sees some projects only does not learn from the refusal of an unknown one which others there are.
+/// The answer, in which refusals for unknown projects do not name projects that the caller may not see.
 fn discreet(caller: &Caller, mut response: Response) -> Response {
     if let Some(refused) = response.extensions_mut().get_mut::<Refused>().filter(|_| caller.seen().is_some()) {
         refused.be_discreet();
@@ -117,13 +117,13 @@ fn discreet(caller: &Caller, mut response: Response) -> Response {
     response
 }
 
-/// The refusal of requests that come too fast.
+/// The refusal for too many requests.
 fn hurried(of: &str, most: u32, after: Span) -> Refused {
     let detail = format!("the same {of} may send {most} requests a minute: try again after the time in the header Retry-After");
     Refused::too_many(detail, after)
 }
 
-/// Whether the caller may do what the route is for, as far as the path shows it.
+/// Whether the caller has the permission of the route, as far as the path shows the project.
 async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts) -> Answer<()> {
     let kinds = match needs {
         Needs::Itself(_) | Needs::Token => return Ok(()),
@@ -141,12 +141,12 @@ async fn permitted(caller: &Caller, needs: Needs, route: &str, parts: &mut Parts
     let need = |kind: &Kind| match kind {
         Kind::Read => Need::Read,
         Kind::Trigger => Need::Trigger,
-        // The path shows tasks only where versions of deployment configs are claimed.
+        // The only path with a known task is that for claims of versions.
         Kind::Execute => Need::Execute(DEPLOYMENT),
         Kind::Approve => Need::Approve(&environment),
         Kind::Administer => Need::Administer,
     };
-    // The files of a project are for whoever carries out any of its tasks.
+    // Executors of any task of a project may read its files.
     let works = !route.starts_with("/v1/deployments/") && caller.has_in(Kind::Execute, project.as_deref());
     let enough = |kind: &Kind| caller.may(need(kind), project.as_deref()) || *kind == Kind::Execute && works;
     if kinds.iter().any(enough) {
@@ -159,7 +159,7 @@ fn named(kinds: &[Kind]) -> String {
     kinds.iter().map(allowed::name).collect::<Vec<_>>().join(" or ")
 }
 
-/// The project or namespace that a path is about.
+/// The project or namespace in a path.
 fn project(route: &str, part: impl Fn(&str) -> Option<String>) -> Option<String> {
     if let Some(project) = part("project").or_else(|| part("namespace")) {
         return Some(project);
@@ -172,7 +172,7 @@ fn project(route: &str, part: impl Fn(&str) -> Option<String>) -> Option<String>
     names::version(&name).map(|(of, _)| of.namespace)
 }
 
-/// The text that shows who sends a request, if there is one: an API token, or the token of an identity provider.
+/// The credential in a request, if there is one: an API token, or a token of an identity provider.
 fn credential(headers: &HeaderMap) -> Answer<Option<&str>> {
     let twice = |name: &str| {
         Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", format!("{name} is there more than once: send it once"))
@@ -187,12 +187,12 @@ fn credential(headers: &HeaderMap) -> Answer<Option<&str>> {
     if let Some(token) = once(HEADER)? {
         return Ok(Some(token));
     }
-    // Other schemes are not for this function: AWS checks its own before.
+    // Other schemes are not meant for this function: AWS checks its own signatures before.
     let bearer = once("authorization")?.and_then(|value| value.split_once(' '));
     Ok(bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim()))
 }
 
-/// Who has this token.
+/// The holder of this token.
 async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answer<Caller> {
     let refused = |detail: &str| Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
     let text = credential?.ok_or_else(|| refused("the header x-token is missing: send the API token in it"))?;

@@ -1,4 +1,4 @@
-//! Who sends a request: what they may do, and what the audit is told about it.
+//! The caller of a request: grants, and notes for the audit.
 
 use crate::fence::problem::{Answer, Refused};
 use axum::extract::FromRequestParts;
@@ -10,53 +10,53 @@ use keelway_domain::names::ProjectName;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Who sends a request; an extension of it. Clones share what the audit is told.
+/// The caller of a request, as an extension of it. Clones share the notes for the audit.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The token's name, the provider that vouches for the caller, or the key of a signature.
+    /// The name of the token, the identity provider, or the key of the signature.
     pub token: String,
-    /// Who, as a provider calls them.
+    /// The name at the identity provider.
     pub subject: String,
-    /// Who, as others see them: told apart by who vouches for it. Approvers, causes and the audit are about this.
+    /// The verified identity, which approvals, causes and the audit use.
     pub known: String,
-    /// Where from; empty if it is not known.
+    /// The address. Empty: it is not known.
     pub address: String,
-    /// Tells apart those whose requests have keys of their own.
+    /// The id that separates the idempotency keys of callers.
     pub id: String,
-    /// The hash of the secret that was sent; empty where a provider vouches, whose tokens change with each request.
+    /// The hash of the secret in the request. Empty for tokens of identity providers, which change with each request.
     pub secret: String,
-    /// What they may do.
+    /// The grants.
     pub grants: Arc<[Grant]>,
-    /// The key that signed the request: whoever holds it vouches for the names that they give.
+    /// The key that signed the request. Its holder vouches for the names that they give.
     key: Option<String>,
     told: Arc<Mutex<Told>>,
 }
 
-/// What the audit is told by those who handle a request.
+/// The notes of a handler for the audit.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// What it is, if the route does not say it.
+    /// The action, if the route does not set it.
     pub action: &'static str,
     /// The key that signed it.
     pub key: Option<String>,
-    /// For whom its holder vouches.
+    /// The person for whom the holder of the key vouches.
     pub by: Option<String>,
-    /// What the entry is known by, if the request has a key of its own.
+    /// The id of the entry, if the request has an idempotency key.
     pub id: Option<u64>,
-    /// In which project.
+    /// The project.
     pub project: String,
-    /// In which others, too: it is found under each of them.
+    /// Further projects, under which the entry is found as well.
     pub others: Vec<String>,
-    /// In words.
+    /// The request in words.
     pub what: String,
-    /// What the caller says about itself.
+    /// The caller's own words about itself.
     pub note: String,
-    /// Nothing was done.
+    /// Whether the request had no effect.
     pub nothing: bool,
 }
 
 impl Caller {
-    /// Somebody who may do this.
+    /// A caller with these grants.
     pub fn new(token: impl Into<String>, known: String, id: String, grants: Vec<Grant>) -> Self {
         Self {
             token: token.into(),
@@ -70,33 +70,32 @@ impl Caller {
             told: Arc::default(),
         }
     }
-    /// Whoever has a token of the deployment.
+    /// The holder of a token of the deployment.
     pub fn administrator(id: String) -> Self {
         Self::new(ADMINISTRATOR, ADMINISTRATOR.into(), id, vec![Grant::everything()])
     }
-    /// Somebody with neither a token nor, so far, a signature.
+    /// A caller without a token and without a verified signature.
     pub fn nobody() -> Self {
         Self::new("", String::new(), String::new(), vec![])
     }
-    /// Whom a provider calls so.
+    /// A person whom an identity provider vouches for.
     pub fn called(self, subject: String) -> Self {
         Self { subject, ..self }
     }
-    /// With a secret that has this hash.
+    /// Sets the hash of the secret.
     pub fn with(self, secret: String) -> Self {
         Self { secret, ..self }
     }
-    /// Who they are, with what they show and what they may do: a token that was made anew under its name, or for other projects, is
-    /// another.
+    /// A key for the caller with credential and grants: a token that was created again, or got other projects, has another key.
     pub fn standing(&self) -> String {
         let grants: Vec<String> = self.grants.iter().map(ToString::to_string).collect();
         sha256_hex(format!("{}\n{}\n{}", self.id, self.secret, grants.join("\n")).as_bytes())
     }
-    /// At this address.
+    /// Sets the address.
     pub fn at(self, address: String) -> Self {
         Self { address, ..self }
     }
-    /// Whoever signed the request with this key.
+    /// The holder of the key that signed the request.
     pub fn signed(&self, key: &str) -> Self {
         let (token, known) = (format!("key {key}"), access::of_key(key, ""));
         let mut told = self.told();
@@ -106,8 +105,8 @@ impl Caller {
         Self { token, known, key: Some(key.to_owned()), ..self.clone() }
     }
 
-    /// Who acts, as others see it: what is known, and behind it, as a note, the name that the caller gives. Whoever holds a key
-    /// vouches for that name, so there it is part of what is known.
+    /// The name under which others see the caller: the verified identity, and the given name as a note. The holder of a key vouches
+    /// for the given name, so it is a part of the verified identity then.
     pub fn by(&self, said: Option<String>) -> String {
         let said = said.unwrap_or_default();
         let mut told = self.told();
@@ -118,31 +117,31 @@ impl Caller {
         known
     }
 
-    /// Whether this is allowed in a project.
+    /// Whether the caller has this permission in a project.
     pub fn may(&self, need: Need<'_>, project: Option<&str>) -> bool {
         self.grants.iter().any(|grant| grant.allows(need, project))
     }
-    /// Whether they administer the whole installation: then what they apply is vouched for, and they may write policies.
+    /// Whether the caller administers the whole installation. Their definitions are vouched for then, and they may write policies.
     pub fn administers_everything(&self) -> bool {
         self.may(Need::Administer, None)
     }
-    /// Whether a scope of this kind is there at all.
+    /// Whether the caller has a scope of this kind in any project.
     pub fn has(&self, kind: Kind) -> bool {
         self.grants.iter().any(|grant| grant.has(kind))
     }
-    /// Whether a scope of this kind is valid in a project, whatever task or stage it is for.
+    /// Whether the caller has a scope of this kind in a project, for any task or stage.
     pub fn has_in(&self, kind: Kind, project: Option<&str>) -> bool {
         self.grants.iter().any(|grant| grant.has(kind) && grant.reaches(project))
     }
-    /// Whether what is in a project is shown.
+    /// Whether the caller may read in a project.
     pub fn sees(&self, project: &str) -> bool {
         self.may(Need::Read, Some(project))
     }
-    /// The projects of which something is shown, by name; `None`: all of them.
+    /// The projects that the caller may see, by name. `None`: all.
     pub fn seen(&self) -> Option<Vec<ProjectName>> {
         self.projects_with(Kind::Read)
     }
-    /// The projects that they administer, by name; `None`: all of them.
+    /// The projects that the caller administers, by name. `None`: all.
     pub fn administered(&self) -> Option<Vec<ProjectName>> {
         self.projects_with(Kind::Administer)
     }
@@ -154,21 +153,21 @@ impl Caller {
         let all: BTreeSet<&ProjectName> = granting().flat_map(|grant| &grant.projects).collect();
         Some(all.into_iter().cloned().collect())
     }
-    /// Whether the triggers of a task may be answered, in some project.
+    /// Whether the caller may answer the triggers of a task in any project.
     pub fn executes(&self, task: &str) -> bool {
         self.grants.iter().any(|grant| grant.allows(Need::Execute(task), grant.projects.first().map(ProjectName::as_str)))
     }
-    /// Lets pass what is allowed in a project; `None`: in all of them.
+    /// Checks a permission in a project. `None`: in all projects.
     ///
     /// # Errors
     /// 403, with what is missing.
     pub fn check(&self, need: Need<'_>, project: Option<&str>) -> Answer<()> {
         if self.may(need, project) { Ok(()) } else { Err(self.lacks(need, project)) }
     }
-    /// Lets pass who may start by hand a sequence that otherwise follows the end of another one.
+    /// Checks that the caller may start, by hand, a sequence that follows the end of another one.
     ///
     /// # Errors
-    /// 403, with the scope that is missing and why it is asked for.
+    /// 403, with the missing scope and the reason why it is needed.
     pub fn starts_follow_up(&self, (stage, sequence): (&str, &str), project: Option<&str>) -> Answer<()> {
         self.check(Need::TriggerIn(stage), project).map_err(|mut refused| {
             refused.problem.detail += &format!(
@@ -177,11 +176,11 @@ impl Caller {
             refused
         })
     }
-    /// The refusal of what is not allowed.
+    /// The refusal for a missing permission.
     pub fn lacks(&self, need: impl std::fmt::Display, project: Option<&str>) -> Refused {
         self.forbidden(need, project.map_or(Place::Everywhere, Place::In))
     }
-    /// 403 to somebody who may do this in no project.
+    /// 403 for a caller without this permission in any project.
     pub fn lacks_anywhere(&self, need: impl std::fmt::Display) -> Refused {
         self.forbidden(need, Place::Somewhere)
     }
@@ -189,21 +188,21 @@ impl Caller {
         Refused::new(StatusCode::FORBIDDEN, "forbidden", missing(need, place, &self.grants))
     }
 
-    /// Tells the audit what is done, where the route does not.
+    /// Sets the action in the audit, if the route does not.
     pub fn acts(&self, action: &'static str) {
         self.told().action = action;
     }
-    /// Tells the audit in words what is done, and where.
+    /// Notes for the audit what is done, and in which project.
     pub fn tells(&self, project: &str, what: impl Into<String>) {
         let mut told = self.told();
         told.project = project.to_owned();
         told.what = what.into();
     }
-    /// Tells the audit that nothing is done: it was done before, or somebody only asked what would be done.
+    /// Notes that the request had no effect: it was handled before, or it is a dry run.
     pub fn does_nothing(&self) {
         self.told().nothing = true;
     }
-    /// What the audit is told.
+    /// The notes for the audit.
     pub fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -211,7 +210,7 @@ impl Caller {
 
 impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = Refused;
-    /// Every request that reaches a handler has one.
+    /// Every request that reaches a handler has a caller.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
         parts.extensions.get().cloned().ok_or_else(Refused::internal)
     }

@@ -1,9 +1,9 @@
-//! Where a request comes from.
+//! The address of a request.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The network address of a client; an extension of its requests. It comes from the context that Lambda gives with the request.
-/// Headers such as `X-Forwarded-For` are the client's own words and are not read.
+/// The network address of a client, as an extension of its requests. It comes from the context that Lambda adds to the request.
+/// Headers such as `X-Forwarded-For` are not read, because clients can set them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
     counted: String,
@@ -11,7 +11,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The client at this address. An IPv6 client counts by its first 64 bits: it can choose the others as it likes.
+    /// The client at this address. Of an IPv6 address, only the first 64 bits count, because a client can choose the others.
     pub fn at(address: &str) -> Self {
         let counted = match address.parse() {
             Ok(IpAddr::V6(v6)) => match v6.to_ipv4_mapped() {
@@ -28,7 +28,7 @@ impl Client {
         &self.address
     }
 
-    /// What is counted for it.
+    /// The part of the address that counts.
     pub fn as_str(&self) -> &str {
         &self.counted
     }

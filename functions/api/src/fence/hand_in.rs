@@ -1,5 +1,4 @@
-//! Submits a command, then reads the state until it shows the outcome. The API itself changes nothing that has effects: it passes
-//! the command to the engine, and answers with the outcome in the state.
+//! Sends a command to the engine, then reads the state until it shows the result. The API makes no changes that have effects.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,6 +1,5 @@
-//! Tokens of identity providers (OpenID Connect): people and CI jobs need no token of Keelway's then. A provider's keys are read
-//! from where its discovery document says, and remembered; a token whose key is not among them has them read once more, at most
-//! once a minute.
+//! Tokens of identity providers (OpenID Connect), with which people and CI jobs need no token of Keelway. The keys of a provider
+//! are read by its discovery document, and cached. A token with an unknown key causes another read, at most once a minute.
 
 use crate::fence::caller::Caller;
 use crate::fence::problem::{Answer, Refused};
@@ -17,9 +16,9 @@ use std::time::Duration;
 
 /// How long keys are used before they are read again.
 const FRESH: Span = Span::minutes(60);
-/// How long they are used when they cannot be read again.
+/// How long cached keys are used if they cannot be read again.
 const STALE: Span = Span::minutes(24 * 60);
-/// How soon they are read again for a key that is not among them, or after they could not be read.
+/// The shortest interval between reads, for unknown keys and after failures.
 const AGAIN: Span = Span::minutes(1);
 const CONNECT: Duration = Duration::from_secs(2);
 const WHOLE: Duration = Duration::from_secs(4);
@@ -27,11 +26,10 @@ const WHOLE: Duration = Duration::from_secs(4);
 const ANSWER: usize = 1 << 20;
 /// The longest token, in bytes.
 const LONGEST: usize = 16 * 1024;
-/// How far clocks may be apart, in seconds.
+/// The largest difference of clocks, in seconds.
 const LEEWAY: u64 = 60;
 
-/// The signatures that count: those whose keys a provider can publish. With a shared secret, anybody who can check a token could
-/// make one.
+/// The accepted signature algorithms: those with public keys. With a shared secret, whoever can verify a token could also make one.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -44,7 +42,7 @@ const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::EdDSA,
 ];
 
-/// The providers whose tokens are taken.
+/// The accepted identity providers.
 #[derive(Debug)]
 pub struct Providers {
     known: Identities,
@@ -52,7 +50,7 @@ pub struct Providers {
     keys: Mutex<HashMap<String, Keys>>,
 }
 
-/// What is remembered of a provider.
+/// The cached keys of a provider.
 #[derive(Debug, Clone, Default)]
 struct Keys {
     keys: Vec<Jwk>,
@@ -74,25 +72,25 @@ impl Keys {
         let mut fitting = self.keys.iter().filter(for_signatures);
         match &header.kid {
             Some(kid) => fitting.find(|key| key.common.key_id.as_ref() == Some(kid)),
-            // Without a name, there must be no choice.
+            // A token without a key id is only accepted if there is a single key.
             None => fitting.next().filter(|_| self.keys.len() == 1),
         }
     }
 }
 
 impl Providers {
-    /// These, if the guard lets requests there.
+    /// These providers, if the guard permits requests to them.
     pub fn new(known: Identities, guard: &Guard) -> Self {
         let terms = Terms { connect: CONNECT, total: WHOLE, idle: None, roots: Roots::Known, redirects: 0, plain: false };
         Self { known, wire: Wire::new(guard, terms), keys: Mutex::default() }
     }
 
-    /// Whether a text has the form of such a token.
+    /// Whether a text has the form of a JSON Web Token.
     pub fn looks_like(text: &str) -> bool {
         text.len() <= LONGEST && text.starts_with("ey") && text.split('.').count() == 3
     }
 
-    /// Who a token is for.
+    /// The person or job of a token.
     ///
     /// # Errors
     /// 401, with what is wrong with the token; 503 if the provider's keys cannot be read now.
@@ -101,7 +99,7 @@ impl Providers {
         if !ALGORITHMS.contains(&header.alg) {
             return Err(refused("is signed in a way that does not count: the provider has to sign with a key that it publishes"));
         }
-        // Not believed yet: it only says whose keys are to be read.
+        // Not verified yet: it only selects the keys.
         let told: Value = jsonwebtoken::dangerous::insecure_decode_claims(token).map_err(|_| refused("cannot be read"))?;
         let issuer = told["iss"].as_str().and_then(|issuer| self.known.issuers.iter().find(|known| *known == issuer));
         let issuer = issuer.ok_or_else(|| refused("is from an issuer that is not known here"))?;
@@ -136,7 +134,7 @@ impl Providers {
             return Ok(key);
         }
         if !known.may_ask(now) {
-            // What is there counts until it can be asked again.
+            // The cached keys count until the next read is due.
             let usable = found.filter(|_| known.age(now).is_some_and(|age| age < STALE));
             return usable.ok_or_else(|| if known.read.is_some() { unknown_key() } else { unreadable() });
         }
@@ -161,7 +159,7 @@ impl Providers {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(issuer).cloned().unwrap_or_default()
     }
 
-    /// The keys that a provider publishes now. Those of a kind that is not known here are left out.
+    /// The keys that a provider publishes now, without those of unknown kinds.
     async fn read(&self, issuer: &str) -> Result<Vec<Jwk>, String> {
         let discovery = self.get(&format!("{}/.well-known/openid-configuration", issuer.trim_end_matches('/'))).await?;
         if discovery["issuer"] != issuer {

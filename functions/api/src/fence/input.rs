@@ -1,4 +1,4 @@
-//! Reading requests: bodies, query strings, names in paths. A refusal names what could not be read.
+//! Parses requests: bodies, query strings, names in paths. A refusal names the invalid part.
 
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::strict;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// The longest body, in bytes: 1 MiB.
 pub const MAX_BODY: usize = 1 << 20;
-/// Entries on a page by default.
+/// The default number of entries on a page.
 const DEFAULT_PAGE: u16 = 20;
 
 /// A JSON body.
@@ -206,7 +206,7 @@ pub fn position(text: Option<&String>) -> Answer<Position> {
     text.parse().ok().filter(|position| *position >= 0).ok_or_else(|| no_page_key(text))
 }
 
-/// The refusal of a key that no page of a list ends with.
+/// The refusal for a page key that is not the end of any page.
 pub fn no_page_key(text: &str) -> Refused {
     let shown: String = text.chars().take(100).collect();
     Refused::field("nextPageKey", format!("{shown:?} is not a key of this list: send the one the page before ended with"))

@@ -1,4 +1,4 @@
-//! What handlers share that put manifests in force.
+//! Shared by the handlers that put manifests in force.
 
 use crate::fence::caller::Caller;
 use crate::fence::input::{given, note};
@@ -12,7 +12,7 @@ use std::fmt::Display;
 /// The longest name of a person.
 const NAME: usize = 100;
 
-/// The name of whoever applies a manifest.
+/// The name of the author of a manifest.
 pub fn by(caller: &Caller, said: Option<&String>) -> Answer<String> {
     Ok(caller.by(note("by", given(said).map(str::to_owned).as_ref(), NAME)?))
 }

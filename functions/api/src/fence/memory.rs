@@ -1,12 +1,12 @@
-//! What this function remembers for a minute, so that clients that ask every second cost no read of the table each time.
+//! A cache for a minute, so that clients that poll every second do not cause a read of the table each time.
 
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// How long something is remembered.
+/// How long values are cached.
 pub const FOR: Span = Span::seconds(60);
-/// The most that is remembered at once.
+/// The most cached values.
 const MOST: usize = 1000;
 
 /// Values by name, each for a minute.
@@ -19,12 +19,12 @@ impl<T> Default for Memory<T> {
 }
 
 impl<T: Clone> Memory<T> {
-    /// What was remembered under a name in the last minute.
+    /// The cached value of a name.
     pub fn get(&self, name: &str, now: Timestamp) -> Option<T> {
         let all = self.0.lock().ok()?;
         all.get(name).filter(|(since, _)| now - *since < FOR).map(|(_, value)| value.clone())
     }
-    /// Remembers a value from now on.
+    /// Caches a value.
     pub fn put(&self, name: &str, value: T, now: Timestamp) {
         if let Ok(mut all) = self.0.lock() {
             if all.len() >= MOST {

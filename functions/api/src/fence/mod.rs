@@ -1,5 +1,4 @@
-//! What stands around every handler: who sends a request and whether they may, how fast, what is kept of it, and what handlers
-//! share.
+//! The code around every handler: authentication, permission, rate limits, the audit, and helpers that handlers share.
 //!
 //! [`fence`] wraps every request: logs one line, and turns every failure, including panics, into problem details.
 //!
@@ -41,7 +40,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tracing::Instrument;
 
-/// Why a request has no URI that could be routed; an extension of the request.
+/// Why a request has no valid URI, as an extension of the request.
 #[derive(Debug, Clone)]
 pub struct NoUri(pub String);
 
@@ -64,7 +63,7 @@ pub async fn fence(mut request: Request, next: Next) -> Response {
         } else if status.is_client_error() || status.is_server_error() {
             response = with_headers(Refused::of_status(status).render(&path), &response);
         }
-        // What is answered depends on the token, and some answers hold one: no cache on the way keeps them for others.
+        // Answers depend on the token, and some contain one, so no cache may store them.
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(header::VARY, HeaderValue::from_static("x-token, authorization"));
@@ -89,7 +88,7 @@ pub async fn unknown_path(uri: Uri) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown path", detail)
 }
 
-/// The answer to a method that a path does not take.
+/// The answer to a method that a path does not have.
 pub async fn wrong_method(request: Request) -> Refused {
     let detail =
         format!("{} does not take {}: the header Allow lists what it takes", short(request.uri().path()), request.method());
@@ -100,7 +99,7 @@ fn short(path: &str) -> String {
     path.chars().take(200).collect()
 }
 
-/// Where Keptn's clients read events: the only path of theirs without a version.
+/// The path at which Keptn's clients read events: the only one without a version.
 pub const DATASTORE: &str = "/mongodb-datastore/event";
 
 /// The services of Keptn whose names its clients put in front of `/v1/`.
@@ -113,11 +112,11 @@ const SERVICES: [&str; 7] = [
     "secrets",
     "statistics",
 ];
-/// What the local cloud puts in front of a path, before the function's id.
+/// The prefix of paths on the local cloud, before the function's id.
 const EMULATED: &str = "/_aws/lambda-url/";
 
-/// Whether this is what clients put in front of `/v1/`: `/api`, one of Keptn's services, or both; on the local cloud, behind its
-/// own prefix. Other paths stay as they are, so that rules of a proxy about paths cannot be evaded.
+/// Whether a text is a known prefix of `/v1/`: `/api`, one of Keptn's services, or both; on the local cloud, after its own prefix.
+/// Other paths are not changed, so that the path rules of a proxy cannot be evaded.
 fn is_prefix(text: &str, emulated: bool) -> bool {
     let own = text.strip_prefix(EMULATED).filter(|_| emulated);
     let text = own.map_or(text, |rest| rest.find('/').map_or("", |at| &rest[at..]));
@@ -125,7 +124,7 @@ fn is_prefix(text: &str, emulated: bool) -> bool {
     rest.is_empty() || rest.strip_prefix('/').is_some_and(|service| SERVICES.contains(&service))
 }
 
-/// The request without what Keptn's clients and, if it is `emulated`, the local cloud put in front of `/v1/` or [`DATASTORE`].
+/// The request without the prefixes that Keptn's clients and, if `emulated`, the local cloud put before `/v1/` or [`DATASTORE`].
 pub fn without_prefix<B>(request: axum::http::Request<B>, emulated: bool) -> axum::http::Request<B> {
     let path = request.uri().path();
     let at = path.find("/v1/").or_else(|| path.strip_suffix(DATASTORE).map(str::len)).filter(|at| *at > 0);
@@ -144,7 +143,7 @@ struct Caught<F>(Pin<Box<F>>);
 impl<F: Future<Output = Response>> Future for Caught<F> {
     type Output = Response;
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
-        // The future's data is dropped with it and not used again.
+        // The data of the future is dropped with it, and not used again.
         match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
             Ok(poll) => poll,
             Err(_) => {

@@ -1,22 +1,21 @@
-//! How many requests a caller may send. Counted in the function's memory: that costs nothing, and each instance of the function
-//! counts for itself.
+//! Rate limits of callers. Each instance of the function counts in its memory, which costs nothing.
 
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// More callers than this are not told apart: then those who are at rest are forgotten, and if that is not enough, all.
+/// The most callers that are counted separately. When there are more, idle ones are dropped, and if that does not suffice, all.
 const MOST: usize = 10_000;
 const MINUTE: f64 = 60_000.0;
 
-/// The most requests in a minute, of each caller. They may come at once; after that, they come back one by one.
+/// The most requests of a caller in a minute, as a token bucket: they may come at once, and are refilled one by one.
 #[derive(Debug)]
 pub struct Pace {
     per_minute: u32,
     left: Mutex<HashMap<String, Left>>,
 }
 
-/// What a caller may still send, and since when it is that much.
+/// The remaining requests of a caller, and the time of the last refill.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     requests: f64,
@@ -24,12 +23,12 @@ struct Left {
 }
 
 impl Pace {
-    /// So many in a minute; 0: any number.
+    /// The limit per minute. 0: no limit.
     pub fn new(per_minute: u32) -> Self {
         Self { per_minute, left: Mutex::default() }
     }
 
-    /// Counts a request; `Some`: there are too many, and after this time there may be another one.
+    /// Counts a request. `Some`: the limit is reached, and another request is accepted after this time.
     pub fn too_many(&self, caller: &str, now: Timestamp) -> Option<Span> {
         if self.per_minute == 0 || caller.is_empty() {
             return None;

@@ -4,7 +4,7 @@ use crate::fence::input::{given, no_page_key, page_size};
 use crate::fence::problem::Answer;
 use serde::Deserialize;
 
-/// So many names are looked through for one that was probably meant.
+/// The most names that are searched for a similar one.
 pub const KNOWN: u32 = 100;
 
 /// Which entries of a list are wanted.
@@ -78,7 +78,7 @@ pub fn place<'a, T>(key: Option<&'a String>, read: impl FnOnce(&'a str) -> Optio
     read(key).map(Some).ok_or_else(|| no_page_key(key))
 }
 
-/// The last name of the page before. Other texts that cannot be part of a key are refused.
+/// The last name of the page before. A text that cannot be part of a key is refused.
 pub fn after(key: Option<&String>) -> Answer<Option<&str>> {
     let fits = |key: &str| key.len() <= 300 && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./#:".contains(&byte));
     place(key, |key| fits(key).then_some(key))

@@ -1,4 +1,4 @@
-//! Refusals as problem details: every answer that is not a success says what is wrong, where, and what to do.
+//! Refusals as problem details: every answer that is not a success explains what is wrong, where, and what to do.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -13,11 +13,11 @@ use serde::Serialize;
 /// A refusal. The fence writes it, because only the fence knows the path.
 #[derive(Debug, Clone)]
 pub struct Refused {
-    /// What the client is told.
+    /// The problem for the client.
     pub problem: Box<Problem>,
     /// After how many seconds the client may try again.
     retry_after: Option<i64>,
-    /// The detail without the names of projects, if it has some.
+    /// The detail without names of projects, if it contains some.
     discreet: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Secrets that this function makes.
+//! Random secrets.
 
 use crate::fence::problem::{Answer, Refused};
 

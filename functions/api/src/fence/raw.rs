@@ -1,6 +1,6 @@
-//! A function URL's event on its way to the router. `lambda_http` makes a request of the event and panics where the result is no
-//! URI, before anything here could answer. So what cannot be part of a URI is taken out of the event first, and the fence refuses
-//! the request that is left.
+//! Passes the event of a function URL to the router. `lambda_http` converts the event to a request, and panics if the result is not
+//! a URI, before the router could answer. So invalid parts are removed from the event first, and the fence refuses the remaining
+//! request.
 
 use crate::fence::client::Client;
 use crate::fence::{NoUri, without_prefix};
@@ -24,7 +24,7 @@ where
     S: Service<Request, Response: IntoResponse, Future: Send + 'static>,
 {
     let LambdaEvent { mut payload, context } = event;
-    // The local cloud tells functions where it is.
+    // The local cloud sets this variable.
     let emulated = std::env::var_os("AWS_ENDPOINT_URL").is_some();
     let (odd, client) = match &mut payload {
         LambdaRequest::ApiGatewayV2(event) => {
@@ -45,7 +45,7 @@ where
     Adapter::from(service).call(LambdaEvent { payload, context }).await
 }
 
-/// Leaves in the event only what makes a URI, and says what was wrong with the rest. The host is left out: nothing here needs it.
+/// Removes from the event what cannot be part of a URI, and returns what was wrong. The host is removed, because nothing needs it.
 fn mended(event: &mut ApiGatewayV2httpRequest) -> Option<NoUri> {
     event.headers.remove(header::HOST);
     event.request_context.domain_name = None;

@@ -1,6 +1,6 @@
-//! Requests that a client may send again without asking for more: those with the header `Idempotency-Key`. The key stands for one
-//! request of one token to one path. Its body is remembered before the request is handled, and its answer afterwards. In between,
-//! the request has the same id for the engine however often it is sent, so it is obeyed once.
+//! Idempotent requests: those with the header `Idempotency-Key`. A key identifies one request of one token to one path. Its body is
+//! stored before the request is handled, and its answer afterwards. Repetitions in between get the same command id, so the engine
+//! obeys the request once.
 
 use crate::Api;
 use crate::fence::audit::Replayed;
@@ -22,15 +22,15 @@ const HEADER: &str = "idempotency-key";
 /// The longest key.
 const MOST: usize = 255;
 
-/// Identifies what a request with a token asks for; an extension of the request.
+/// The id of the command in a request, as an extension of the request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestId(pub u64);
 
-/// What is to be remembered of an answer; an extension of the response.
+/// The part of an answer to be stored, as an extension of the response.
 #[derive(Clone)]
 struct ToRemember(Keyed, String);
 
-/// An answer as it is remembered.
+/// A stored answer.
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     #[serde(rename = "s")]
@@ -41,13 +41,13 @@ struct Remembered {
     body: String,
 }
 
-/// Answers a repeated request as it was answered before, and gives every other one its id.
+/// Answers a repeated request with the stored answer, and gives every other request its id.
 pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
     handle(&api, request, next).await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Answer<Response> {
-    // A signed request has its nonce, and its signature does not cover this header.
+    // A signed request has a nonce instead, and its signature does not cover this header.
     let has_token = request.extensions().get() == Some(&Authority::Token);
     let key = if has_token { key(request.headers())? } else { None };
     let Some(id) = key.map(|key| id(&request, key)) else {
@@ -78,8 +78,8 @@ async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Ans
     }
 }
 
-/// Marks an answer that is final, so that it is remembered. A refused request has changed nothing, and one that is accepted will
-/// have an outcome: sent again, both are looked at again.
+/// Marks a final answer, so that it is stored. Refusals and answers without a result yet are not final: their repetitions are
+/// handled again.
 async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
     if !matches!(response.status(), StatusCode::OK | StatusCode::CREATED | StatusCode::NO_CONTENT) {
         return Ok(response);
@@ -97,8 +97,7 @@ async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
     Ok(response)
 }
 
-/// Remembers an answer, once the audit has its entry: a request whose entry could not be written is handled again when it is sent
-/// again.
+/// Stores an answer after the audit has its entry: if the entry could not be written, a repetition is handled again.
 pub async fn remember<P: Ports>(api: &Api<P>, mut response: Response) -> Response {
     let Some(ToRemember(keyed, answer)) = response.extensions_mut().remove() else { return response };
     match api.promotions().remember_answer(&keyed, &answer).await {
@@ -116,10 +115,10 @@ impl Remembered {
     }
 }
 
-/// What a key stands for: this request of this caller to this path.
+/// The identity of a request: caller, path and key.
 fn id(request: &Request, key: &str) -> String {
     let caller = request.extensions().get::<Caller>().map(Caller::standing).unwrap_or_default();
-    // Inside a nested router, the request's own address lacks what the router has matched.
+    // In a nested router, the URI of the request lacks the matched prefix.
     let path = request.extensions().get::<OriginalUri>().map_or_else(|| request.uri().path(), |uri| uri.path());
     sha256_hex(format!("{caller}#{}#{path}#{key}", path.len()).as_bytes())
 }

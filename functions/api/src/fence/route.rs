@@ -20,7 +20,7 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 /// A route of the API.
 pub struct Route<P> {
-    /// Where it is; what follows the first is the same under other names.
+    /// The paths. All after the first are aliases.
     paths: Vec<String>,
     method: &'static str,
     needs: Needs,
@@ -28,7 +28,7 @@ pub struct Route<P> {
     parameters: bool,
     handler: MethodRouter<Api<P>>,
     once: bool,
-    /// Nothing is described before somebody asks for the document: a function that starts cold does not pay for it.
+    /// The description is made on the first request for the document, so that cold starts do not pay for it.
     described: fn() -> UtoipaMethodRouter<Api<P>>,
 }
 

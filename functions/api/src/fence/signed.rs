@@ -1,4 +1,4 @@
-//! Requests that are authorised by a signature instead of a token. Whatever is wrong with one, the answer is the same.
+//! Requests with a signature instead of a token. Every refusal has the same answer, whatever is wrong.
 
 use crate::Api;
 use crate::fence::client::Client;
@@ -12,20 +12,20 @@ use keelway_engine::promotions::{Address, limit};
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_wire::signature::{Keys, Request, SKEW, Signed};
 
-/// A nonce is remembered until no request with it is in time any more; its time may lie ahead.
+/// How long a nonce is stored: until no request with it can be in time any more. The time of a request may lie ahead.
 const KEEP: Span = Span::minutes(11);
 
-/// The only answer to a request that is not authorised.
+/// The answer to every request without a valid signature.
 pub fn refusal() -> Refused {
     let detail = "the request has no known token in x-token, and no valid signature that was not used before: docs/promotions.md says how to \
                   sign it";
     Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
 }
 
-/// Counts a request that has no token, before anything else is done for it.
+/// Counts a request without a token, before anything else is done.
 ///
 /// # Errors
-/// 429 if its client sends too many, or that they cannot be counted now.
+/// 429 if the client sends too many requests; 503 if they cannot be counted now.
 pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()> {
     let client = client.map_or("", Client::as_str);
     match api.promotions().too_many_requests(client).await? {
@@ -58,10 +58,10 @@ pub async fn admit_webhook<P: Ports>(api: &Api<P>, host: &str, client: Option<&C
     }
 }
 
-/// Lets a request pass to the check of its signature, unless too many about the same were refused from this address.
+/// Refuses a request before its signature is checked, if too many about the same object from this address were refused.
 ///
 /// # Errors
-/// 429, or that they cannot be counted now.
+/// 429; or 503 if they cannot be counted now.
 pub async fn admit_unless_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
     match api.promotions().too_many_refused(about, client.map_or("", Client::as_str)).await? {
         None => Ok(()),
@@ -79,7 +79,7 @@ pub async fn admit_unless_refused<P: Ports>(api: &Api<P>, about: &str, client: O
 /// Counts a request whose signature is refused.
 ///
 /// # Errors
-/// That it cannot be counted now.
+/// It cannot be counted now.
 pub async fn count_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
     Ok(api.promotions().count_refused(about, client.map_or("", Client::as_str)).await?)
 }
@@ -92,10 +92,10 @@ pub struct Signer {
     pub id: u64,
 }
 
-/// Checks that a request about a promotion is signed with a key of that promotion's secret, and was not sent before.
+/// Checks that a request about a promotion is signed with a key of the promotion's secret, and is not a replay.
 ///
 /// # Errors
-/// [`refusal`], or that the secret or the nonces cannot be read now.
+/// [`refusal`]; or the secret or the nonces cannot be read now.
 pub async fn check<P: Ports + Secrets>(
     api: &Api<P>,
     (of, environment): (&Address, &str),
@@ -107,7 +107,7 @@ pub async fn check<P: Ports + Secrets>(
     verify(api, signed, &secrets::name(&of.namespace, &short), (parts, body)).await
 }
 
-/// The signature of a request, if it has one that is in time. This reads nothing.
+/// The signature of a request, if its time is valid. This makes no reads.
 ///
 /// # Errors
 /// [`refusal`]
@@ -117,7 +117,7 @@ pub fn presented<P: Ports>(api: &Api<P>, parts: &Parts) -> Answer<Signed> {
     Ok(signed)
 }
 
-/// Checks that a request is signed with a key of a secret, and was not sent before.
+/// Checks that a request is signed with a key of a secret, and is not a replay.
 ///
 /// # Errors
 /// As [`check`].
@@ -145,14 +145,15 @@ pub async fn verify<P: Ports + Secrets>(
     Ok(Signer { key: signed.key, id })
 }
 
-/// A header that is there exactly once.
+/// The value of a header that occurs exactly once.
 fn once<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
     values.next().is_none().then(|| first.to_str().ok()).flatten()
 }
 
-/// The secret of the promotion into an environment. An environment's own promotion replaces the pipeline's with its secret.
+/// The secret of the promotion into an environment. The settings of an environment replace those of the pipeline, including the
+/// secret.
 async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> Answer<Option<String>> {
     let Some(applied) = api.promotions().definition(of).await? else { return Ok(None) };
     let definition = &applied.spec;
@@ -163,7 +164,7 @@ async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> A
     Ok(settings.and_then(|settings| settings.approval.secret.clone()))
 }
 
-/// Reads a secret; one that must not be read is as good as none.
+/// Reads a secret. One that must not be read counts as missing.
 pub async fn read<P: Ports + Secrets>(api: &Api<P>, name: &str) -> Answer<Option<SecretText>> {
     match api.secrets().secret(name).await {
         Err(error @ PortError::Refused { .. }) => {

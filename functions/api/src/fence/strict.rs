@@ -1,4 +1,4 @@
-//! JSON without duplicate members: a text that two readers could read differently is refused.
+//! Parses JSON, and refuses duplicate members, because parsers treat these differently.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

@@ -31,7 +31,7 @@ use uuid::Uuid;
 
 /// The most events in a batch.
 const MOST: usize = 50;
-/// How many bytes of what a batch does are told to the audit.
+/// The most bytes about a batch in the audit.
 const TOLD: usize = 1000;
 
 /// Takes an event, or a batch of up to 50.
@@ -75,8 +75,8 @@ pub async fn accept<P: Ports + 'static>(
     }
 }
 
-/// A client's event. Without an id, it gets the one of its place in this request: sent again with the same `Idempotency-Key`, it
-/// has the same.
+/// A client's event. An event without an id gets one by its index in the request, which is the same if the request is repeated with
+/// the same `Idempotency-Key`.
 fn read<P: Ports>(api: &Api<P>, mut event: Value, (request, place): (u64, usize)) -> Answer<CloudEvent> {
     cloudevent::fill_id(&mut event, || id_of((request, place)));
     let event = cloudevent::parse(&event, Origin::Client, api.engine().ports().now())?;
@@ -84,12 +84,12 @@ fn read<P: Ports>(api: &Api<P>, mut event: Value, (request, place): (u64, usize)
     Ok(event)
 }
 
-/// The id of an event without one, by its place in a request.
+/// The id of an event without one, by its index in the request.
 pub fn id_of((request, place): (u64, usize)) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("event {request:016x} {place}").as_bytes()).to_string()
 }
 
-/// Takes all events of a batch, or none.
+/// Accepts all events of a batch, or none.
 async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent): (u64, Vec<Value>)) -> Answer<Response> {
     if sent.len() > MOST {
         return Err(Refused::too_large(format!("the batch has {} events: at most {MOST} are taken at once", sent.len())));
@@ -140,7 +140,7 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
     Ok(axum::Json(BatchAccepted { events: events.into_iter().map(&mut accepted).collect() }).into_response())
 }
 
-/// The refusal of an event that has the identity of an earlier one of its batch, and other content.
+/// The refusal for an event with the identity of an earlier one in its batch and other content.
 fn contradicts(earlier: &[(usize, CloudEvent)], event: &CloudEvent) -> Option<Refused> {
     let same = |one: &CloudEvent| {
         one.text("project") == event.text("project") && one.context == event.context && identity(one) == identity(event)
@@ -153,7 +153,7 @@ fn contradicts(earlier: &[(usize, CloudEvent)], event: &CloudEvent) -> Option<Re
     Some(Refused::new(StatusCode::CONFLICT, "conflict", detail))
 }
 
-/// Tells the audit what a batch triggers.
+/// Records in the audit what a batch triggers.
 fn tell(caller: &Caller, told: &[(String, String)], nothing: bool) {
     let Some((first, _)) = told.first() else { return };
     let project = if told.iter().all(|(project, _)| project == first) { first } else { "" };
@@ -165,7 +165,7 @@ fn tell(caller: &Caller, told: &[(String, String)], nothing: bool) {
     }
 }
 
-/// The refusal of a batch, with what is wrong with each of its events. Its status is theirs, if they have the same one.
+/// The refusal of a batch, with the errors of its events. Its status is that of the errors, if they agree.
 fn all_refused(caller: &Caller, mut refused: Vec<(usize, Refused)>) -> Refused {
     refused.sort_by_key(|(place, _)| *place);
     if caller.seen().is_some() {
@@ -229,7 +229,7 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
     Ok(axum::Json(Accepted { context: event.context.to_string(), message }).into_response())
 }
 
-/// What triggers something says who triggers it. Answers to tasks start nothing by themselves.
+/// Adds the caller to a trigger as its author. Answers to tasks start nothing, so they have no author.
 fn authored(event: CloudEvent, caller: &Caller) -> CloudEvent {
     match EventType::parse(&event.ty) {
         EventType::Task(..) => event,
@@ -237,7 +237,7 @@ fn authored(event: CloudEvent, caller: &Caller) -> CloudEvent {
     }
 }
 
-/// Lets pass what this client may send, if it is not too large; `true`: it decides an approval.
+/// Checks size and permission of an event. `true`: it decides an approval.
 fn admit<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent) -> Answer<bool> {
     let decides = permitted::<P>(caller, event)?;
     tracing::Span::current().record("context", event.context.as_str());
@@ -247,7 +247,7 @@ fn admit<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent) -> Answer<
     }
 }
 
-/// Whether the caller may send this event; `true`: it decides an approval, and who may is known when its stage is.
+/// Checks that the caller may send this event. `true`: it decides an approval, whose permission depends on its stage.
 fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
     let project = event.text("project");
     match EventType::parse(&event.ty) {
@@ -259,7 +259,7 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
         }
         EventType::Task(task, _) => caller.check(Need::Execute(task.as_str()), project)?,
         EventType::Other(name) if Sequences::<P>::is_history(&name) => {
-            // What tools note about their work, and nothing follows from.
+            // Notes of tools about their work, without effects.
             if !caller.has_in(Scope::Execute, project) {
                 caller.check(Need::Trigger, project)?;
             }
@@ -277,7 +277,7 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
     Ok(false)
 }
 
-/// Lets pass a trigger of what this client may start, as the shipyard shows it.
+/// Checks that the client may start the sequence of a trigger, by the shipyard.
 fn starts(caller: &Caller, event: &CloudEvent, follow_up: bool) -> Answer<()> {
     match EventType::parse(&event.ty) {
         EventType::Sequence(stage, sequence, _) if follow_up => {
@@ -287,7 +287,7 @@ fn starts(caller: &Caller, event: &CloudEvent, follow_up: bool) -> Answer<()> {
     }
 }
 
-/// The decision with the name of its sender. What the event says about that is a note.
+/// The decision with the verified identity of its sender. The name in the event becomes a note.
 fn signed(mut event: CloudEvent, caller: &Caller) -> CloudEvent {
     let said = event.data.get(APPROVAL).and_then(|approval| approval.get("by")).and_then(Value::as_str).map(str::to_owned);
     let said = said.unwrap_or_else(|| event.source.clone());

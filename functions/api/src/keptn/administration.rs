@@ -78,7 +78,7 @@ fn manifest(shipyard: &str) -> Answer<String> {
     text_of(decoded("shipyard", shipyard, "send the shipyard")?)
 }
 
-/// Lets pass who may change this project, which the path does not show.
+/// Checks the permission for this project, which is not in the path.
 fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
     caller.check(Need::Administer, Some(project))?;
     caller.tells(project, format!("{what} project {project}"));
@@ -101,7 +101,7 @@ pub async fn delete<P: Ports + 'static>(
 ) -> Answer<axum::Json<Message>> {
     let found = api.engine().projects().find(&name).await?;
     let project = found.settings.name;
-    // The next project of this name would have none.
+    // A new project of this name would have no policy.
     if found.border.policy().is_some() {
         apply::permits_policy(&caller, &project)?;
     }
@@ -113,7 +113,7 @@ pub async fn delete<P: Ports + 'static>(
         return Err(Refused::new(StatusCode::CONFLICT, "conflict", detail));
     }
     api.engine().check_nothing_open(&project, None).await?;
-    // First: whoever is stopped here finds the project, and deletes it again. The caller's own token is the last one to lose it.
+    // Comes first, so that an interrupted deletion can be repeated. The caller's own token loses the project last.
     let own = TokenName::new(&caller.token).ok();
     let tokens = api.access().take_project(&project, own.as_ref()).await?;
     let webhooks = api.webhooks().remove_all(project.as_str()).await?;

@@ -1,4 +1,4 @@
-//! Decisions on approvals. They are submitted to the engine, and the answer is read from the state.
+//! Decisions about approvals. They are sent to the engine, and the answer is read from the state.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
@@ -56,7 +56,7 @@ pub async fn decide<P: Ports + 'static>(
     };
     let (message, said) = (note("message", decision.message.as_ref(), 2000)?, note("by", decision.by.as_ref(), 100)?);
     let verdict = Verdict { approve, message, by: Some(caller.by(said)) };
-    // Which stage it is in is known when the approval is found.
+    // The stage is known only when the approval was found.
     if !caller.has_in(Kind::Approve, Some(&project)) {
         return Err(caller.lacks("approve:<stage>", Some(&project)));
     }
@@ -68,7 +68,7 @@ pub async fn decide<P: Ports + 'static>(
     settle(&api, &caller, (&to, trigger), wanted, |x| api.engine().decision_event(x, trigger, &verdict)).await
 }
 
-/// Submits a decision if the approval is open, and answers with the outcome in the state.
+/// Sends a decision to the engine if the approval is open, and answers with the result in the state.
 pub async fn settle<P: Ports + 'static>(
     api: &Api<P>,
     caller: &Caller,

@@ -7,12 +7,12 @@ use axum::extract::{FromRequest, Request};
 use axum::http::HeaderMap;
 use serde_json::{Map, Value};
 
-/// What headers of the binary mode begin with.
+/// The prefix of headers in binary mode.
 const PREFIX: &str = "ce-";
-/// What the content type of a batch begins with.
+/// The prefix of the content type of a batch.
 const BATCH: &str = "application/cloudevents-batch";
 
-/// What is sent, as structured JSON.
+/// The content of a request, as structured JSON.
 pub enum Sent {
     /// An event.
     One(Value),

@@ -1,4 +1,4 @@
-//! Which version runs where, since when, and what is on its way.
+//! Environments: which version runs where, since when, and which executions are in progress.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};

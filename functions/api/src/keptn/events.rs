@@ -71,7 +71,7 @@ pub async fn list<P: Ports + 'static>(
     let from = position(wanted.next_page_key.as_ref())?;
     let of = given(wanted.keptn_context.as_ref()).map(Context::of);
     let asked = given(wanted.project.as_ref());
-    // First: others are not told which projects there are.
+    // Checked first, because other callers must not learn which projects exist.
     if asked.is_some() && !caller.has_in(Scope::Execute, asked) {
         caller.check(Need::Read, asked)?;
     }
@@ -97,12 +97,12 @@ pub async fn list<P: Ports + 'static>(
     Ok(event_page(items, size, (page.next != 0).then(|| page.next.to_string()), api.engine().now()))
 }
 
-/// Whether a caller may be shown some of a project's events.
+/// Whether a caller may see some events of a project.
 fn sees_some(caller: &Caller, project: &ProjectName) -> bool {
     caller.sees(project.as_str()) || caller.has_in(Scope::Execute, Some(project.as_str()))
 }
 
-/// Whether a caller is shown an event: who may see the project, and of the events of a task, who carries it out.
+/// Whether a caller may see an event: with the scope `read`, or, for events of a task, with its scope `execute`.
 fn shown_to(caller: &Caller, event: &Value) -> bool {
     let project = event.pointer("/data/project").and_then(Value::as_str);
     let carries_out = || match EventType::parse(event["type"].as_str().unwrap_or_default()) {
@@ -151,11 +151,11 @@ pub async fn triggered<P: Ports + 'static>(
     let wait = waiting(wanted.wait.as_ref())?;
     let asked = given(wanted.project.as_ref());
     for task in &tasks {
-        // Whoever names no project is shown the triggers of their own. Others are not told which projects there are.
+        // Without a project in the request, callers see the triggers of their own projects, and do not learn which others exist.
         if asked.is_some() && !caller.may(Need::Execute(task.as_str()), asked) {
             caller.check(Need::Read, asked)?;
         }
-        // An executor whose token does not fit would wait for ever.
+        // An executor without the scope would wait for ever, so it gets an error.
         if asked.is_none() && !caller.executes(task.as_str()) && !caller.has(Scope::Read) {
             return Err(caller.lacks_anywhere(Need::Execute(task.as_str())));
         }
@@ -182,7 +182,7 @@ pub async fn triggered<P: Ports + 'static>(
         let open = api.engine().views().open_work(&tasks, &filter, after, &shown).await?;
         Ok::<_, Refused>((open.fingerprint().is_none() || open.fingerprint() != known).then_some(open))
     };
-    // What is known is not read again: an answer without news costs queries of the index only.
+    // Known triggers are not read again: an answer without news costs only queries of the index.
     let Some(open) = hand_in::outcome(wait.unwrap_or_default(), look).await? else {
         let mut page = event_page(vec![], size, None, api.engine().now());
         page.0.extra.fingerprint = known;
@@ -194,7 +194,7 @@ pub async fn triggered<P: Ports + 'static>(
     Ok(page)
 }
 
-/// A project that exists, or did a minute ago: executors ask every second.
+/// Whether a project exists, from a cache of one minute, because executors ask every second.
 async fn known_project<P: Ports>(api: &Api<P>, name: &str) -> Answer<ProjectName> {
     let now = api.engine().now();
     if let Some(known) = api.projects().get(name, now) {
@@ -213,13 +213,13 @@ fn waiting(text: Option<&String>) -> Answer<Option<Duration>> {
     seconds.map(|seconds| Some(Duration::from_secs(seconds))).ok_or_else(refused)
 }
 
-/// Whether a page of open triggers may have ended with it: a time, then a hash.
+/// Whether a text can be the end of a page of open triggers: a time, then a hash.
 fn is_work_key(key: &str) -> bool {
     let time = key.split_once('~').map(|(time, _)| time).unwrap_or_default();
     time.len() == 13 && time.bytes().all(|b| b.is_ascii_digit()) && key.len() <= MAX_SORT_BYTES
 }
 
-/// The tasks that full types or tasks' names, with commas between, mean.
+/// The tasks in a list of full types or names, separated by commas.
 fn tasks_of(types: &str) -> Answer<Vec<TaskName>> {
     let mut tasks = types.split(',').map(task_of).collect::<Answer<Vec<TaskName>>>()?;
     tasks.sort();
@@ -230,7 +230,7 @@ fn tasks_of(types: &str) -> Answer<Vec<TaskName>> {
     Ok(tasks)
 }
 
-/// The task that a full type or a task's name means.
+/// The task of a full type or a name.
 fn task_of(ty: &str) -> Answer<TaskName> {
     let full =
         if ty.starts_with(PREFIX) { ty.to_owned() } else { format!("{PREFIX}{}.triggered", ty.trim_end_matches(".triggered")) };

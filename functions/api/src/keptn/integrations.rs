@@ -1,4 +1,4 @@
-//! Integrations and what they log, in Keptn's shapes.
+//! Integrations and their log entries, in Keptn's format.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
@@ -41,7 +41,7 @@ fn read(sent: SubscriptionState) -> Subscription {
     }
 }
 
-/// What a caller is shown of an executor: those of its subscriptions that reach a project of the caller's.
+/// The visible part of an executor: its subscriptions that concern a project of the caller.
 fn shown_to(caller: &Caller, mut one: Integration) -> Option<Integration> {
     let sees = |project: &String| caller.sees(project) || caller.has_in(Scope::Execute, Some(project));
     let subscribes = !one.subscriptions.is_empty();
@@ -53,8 +53,8 @@ fn shown_to(caller: &Caller, mut one: Integration) -> Option<Integration> {
     (!subscribes || !one.subscriptions.is_empty()).then_some(one)
 }
 
-/// Lets pass who may carry out what these subscribe to, in each project that they name, or in all of them: nobody speaks for the
-/// executors of others.
+/// Checks that the caller may execute the tasks of these subscriptions, in each project that they name, or in all projects: nobody
+/// may register executors for others.
 fn speaks_for(caller: &Caller, subscriptions: &[Subscription]) -> Answer<()> {
     for of in subscriptions {
         let task = match EventType::parse(&of.event) {
@@ -72,14 +72,13 @@ fn speaks_for(caller: &Caller, subscriptions: &[Subscription]) -> Answer<()> {
     Ok(())
 }
 
-/// The projects that are named; `None`: all of them.
+/// The named projects. `None`: all projects.
 fn places(projects: &[String]) -> Vec<Option<&str>> {
     if projects.is_empty() { vec![None] } else { projects.iter().map(|project| Some(project.as_str())).collect() }
 }
 
-/// Lets pass who may speak for an executor that is registered: whoever registered it, as long as they may do what it subscribes to,
-/// and the administrators of its projects. One that was registered before owners were kept belongs to whoever reaches all that it
-/// names.
+/// Checks that the caller may change a registered executor: its owner, as long as they may execute its tasks, or an administrator
+/// of its projects. An executor without a stored owner belongs to every caller with access to all of its projects.
 fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
     let all: Vec<Option<&str>> = one.subscriptions.iter().flat_map(|of| places(&of.projects)).collect();
     let administers = |project: &Option<&str>| caller.may(Need::Administer, *project);
@@ -96,7 +95,7 @@ fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
     Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", detail))
 }
 
-/// As [`owns`], of the one with this id.
+/// Like [`owns`], for the executor with this id.
 async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
     owns(caller, &api.engine().integrations().get(id).await?)
 }
@@ -339,7 +338,8 @@ pub async fn log<P: Ports + 'static>(
 ) -> Answer<axum::Json<Empty>> {
     let entries = sent.logs.unwrap_or_default();
     let of: BTreeSet<&str> = entries.iter().map(|entry| entry.integrationid.as_str()).collect();
-    // More are refused below. Whoever administers everything may log for executors that are no longer registered, too.
+    // Larger numbers are refused below. An administrator of the installation may also log for executors that are no longer
+    // registered.
     let checked = if caller.administers_everything() { 0 } else { MAX_ENTRIES };
     for id in of.into_iter().take(checked) {
         match api.pings().get(id, api.engine().now()) {

@@ -1,4 +1,4 @@
-//! `keptn configure monitoring`: Keelway has no monitoring of its own, so it depends on the shipyards whether anything answers.
+//! `keptn configure monitoring`: Keelway has no monitoring of its own, so an answer depends on the shipyards.
 
 use crate::Api;
 use crate::fence::problem::Answer;
@@ -10,19 +10,19 @@ use serde_json::{Value, json};
 
 /// The answer that `keptn configure monitoring` waits for, asking for it ten times, 3 s apart.
 pub const CONFIGURED: &str = "sh.keptn.event.configure-monitoring.finished";
-/// What that command sends.
+/// The event that the command sends.
 const CONFIGURE: &str = "monitoring.configure";
-/// Projects whose shipyards are looked through for who listens to it.
+/// The most projects whose shipyards are searched for sequences that are triggered by it.
 const LOOKED_THROUGH: u32 = 100;
 
-/// Whether any sequence of any project is triggered by a wish to configure the monitoring.
+/// Whether any sequence of any project is triggered by this event.
 pub async fn configures<P: Ports>(api: &Api<P>) -> Answer<bool> {
     let (projects, more) = api.engine().projects().list(None, LOOKED_THROUGH).await?;
     let mut sequences = projects.iter().flat_map(|project| &project.shipyard.stages).flat_map(|stage| &stage.sequences);
     Ok(more || sequences.any(|sequence| sequence.triggered_on.iter().any(|on| on.event.ends_with(CONFIGURE))))
 }
 
-/// What is answered if nobody listens, so that the command need not wait; it is in no history.
+/// The answer if no sequence is triggered, so that the command need not wait. It is not stored.
 pub fn nothing_configured(of: &Context, now: Timestamp) -> Value {
     let message = format!("nothing was configured: no sequence of any project is triggered by sh.keptn.event.{CONFIGURE}");
     json!({

@@ -37,7 +37,7 @@ pub struct AtTrigger {
 }
 
 impl AtTrigger {
-    /// Only triggers of sequences can say something about windows.
+    /// Parses the override. Only triggers of sequences may have one.
     ///
     /// # Errors
     /// Another event.
@@ -51,7 +51,7 @@ impl AtTrigger {
     }
 }
 
-/// Lets what a trigger starts begin in its stage, if windows keep that closed and the trigger says why they do not count.
+/// Overrides the closed windows of a trigger's stage, if the trigger has an override.
 pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent, said: &AtTrigger) -> Answer<()> {
     let Some(reason) = note("override", said.reason.as_ref(), LONGEST)? else { return Ok(()) };
     let closed = api.engine().closed_to(event).await?;
@@ -88,7 +88,7 @@ pub async fn override_windows<P: Ports + 'static>(
     };
     let by = caller.by(note("by", body.by.as_ref(), 100)?);
     caller.told().note.clone_from(&reason);
-    // Which stage it is may be known only when what waits is found.
+    // The stage may be known only when the waiting execution was found.
     if !caller.has_in(Kind::Approve, Some(&project)) {
         return Err(caller.lacks("approve:<stage>", Some(&project)));
     }

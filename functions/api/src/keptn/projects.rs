@@ -34,7 +34,7 @@ impl Paging {
     fn size(&self) -> Answer<u32> {
         limit(self.page_size.as_ref())
     }
-    /// The last name of the previous page; anything that cannot be such a name is refused.
+    /// The last name of the previous page. Other texts are refused.
     fn after<N, E>(&self, name: impl Fn(String) -> Result<N, E>) -> Answer<Option<&str>> {
         place(self.next_page_key.as_ref(), |key| name(key.to_owned()).is_ok().then_some(key))
     }
@@ -57,7 +57,7 @@ pub async fn list<P: Ports + 'static>(
     let (after, size) = (paging.after(ProjectName::new)?, paging.size()?);
     let (found, more) = match caller.seen() {
         None => api.engine().projects().list(after, size).await?,
-        // Not a page of all projects without those of others: its key would name one of them.
+        // The list is not a filtered page of all projects, because its key could name a project of others.
         Some(mut names) => {
             names.retain(|name| after.is_none_or(|after| name.as_str() > after));
             let mut found = api.engine().projects().named(&names).await?;
@@ -218,7 +218,7 @@ pub async fn service<P: Ports + 'static>(
     paging.size()?;
     let project = api.engine().projects().find(&name).await?;
     check_stage(&project, &stage)?;
-    // A text that breaks the rule for names names no service, and may be longer than any key of the table.
+    // A text that breaks the rule for names is unknown, and may be longer than a key of the table.
     let found = match ServiceName::new(service.as_str()) {
         Ok(_) => api.engine().projects().service(&project.settings.name, &service).await?,
         Err(_) => None,

@@ -23,7 +23,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use std::collections::HashMap;
 
-/// The names in the path: always a project, perhaps a stage, perhaps a service.
+/// The names in the path: a project, and optionally a stage and a service.
 type Names = HashMap<String, String>;
 
 /// The URI at the end of the path, with `/` as such or encoded. Keptn's clients write a space as `+`.
@@ -57,7 +57,7 @@ pub struct Wanted {
     _disable_upstream_sync: Option<String>,
 }
 
-/// The same, as clients of Keptn call it. Its command line writes `//resource` for the files of a project.
+/// The alias for Keptn's clients. Keptn's command line writes `//resource` for the files of a project.
 const ALSO: [&str; 3] = [
     "/v1/project/{project}//resource",
     "/v1/project/{project}/stage/{stage}/resource",
@@ -99,7 +99,7 @@ pub async fn list<P: Ports + 'static>(
 ) -> Answer<axum::Json<ResourcePage>> {
     let scope = scope(&api, &names).await?;
     let size = page_size(wanted.page_size.as_ref())?;
-    // A key begins with `/`, so that none is "0", whatever a resource is called.
+    // Keys begin with `/`, so that no key is "0", whatever the name of a resource.
     let after = place(wanted.next_page_key.as_ref(), |key| uri(key.strip_prefix('/')?).ok())?;
     let (found, more) = api.engine().resources().list(&scope, after.as_deref(), size.into()).await?;
     let next = found.last().filter(|_| more).map(|last| format!("/{}", last.uri));
@@ -221,7 +221,7 @@ pub async fn delete<P: Ports + 'static>(
     Ok(committed(api.engine().resources().delete(&scope, &uri).await?.id))
 }
 
-/// Writes what was sent; a project's `shipyard.yaml` is applied, after everything was checked and before anything else is written.
+/// Writes the files. A project's `shipyard.yaml` is applied, after all checks and before other files are written.
 async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
     let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
     for resource in sent {

@@ -40,7 +40,7 @@ pub async fn retry<P: Ports + 'static>(
     Maybe(body): Maybe<Command>,
 ) -> Answer<Response> {
     caller.told().project.clone_from(&project);
-    // In which stage is known when it is found.
+    // The stage is known only when the execution was found.
     if !caller.has_in(Kind::Trigger, Some(&project)) {
         return Err(caller.lacks(Need::Trigger, Some(&project)));
     }

@@ -150,7 +150,7 @@ pub async fn roll_back<P: Ports + 'static>(
 
 /// The text of a revision.
 async fn source<P: Ports>(api: &Api<P>, project: &ProjectName, revision: &str) -> Answer<String> {
-    // A text that is no revision names none, and may be longer than any key of the table.
+    // A text that is not a revision is unknown, and may be longer than a key of the table.
     let found = if is_revision(revision) { api.engine().projects().revision(project, revision).await? } else { None };
     match found {
         Some(found) => Ok(found.source),

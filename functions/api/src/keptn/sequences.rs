@@ -147,7 +147,7 @@ fn labels(text: Option<&String>) -> Answer<Vec<(String, Option<String>)>> {
     each.map(read).collect()
 }
 
-/// The beginning of a context's name, as people type it.
+/// The prefix of a context's name, as people type it.
 fn prefix(text: Option<&String>) -> Answer<Option<String>> {
     let Some(text) = given(text) else { return Ok(None) };
     if text.chars().count() < SHORTEST {

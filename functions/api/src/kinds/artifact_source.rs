@@ -40,7 +40,7 @@ impl Kind for ArtifactSourceManifest {
 }
 
 fn shown(at: &Address, source: &ArtifactSource) -> ArtifactSourceState {
-    // No manifest says whether it is vouched for.
+    // The vouch comes from the caller, not from the manifest.
     let spec = serde_json::to_value(ArtifactSource { vouched: false, ..source.clone() }).unwrap_or_default();
     ArtifactSourceState { namespace: at.namespace.clone(), name: at.name.clone(), spec, vouched: source.vouched }
 }
@@ -54,7 +54,7 @@ impl Shown for ArtifactSourceManifest {
 }
 
 impl Listed for ArtifactSourceManifest {
-    /// They are listed for each namespace alone.
+    /// They are listed by namespace only.
     const LISTED_IN: Option<&'static str> = Some(DEFAULT_NAMESPACE);
     type Page = ArtifactSourcePage;
 

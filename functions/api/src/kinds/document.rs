@@ -19,7 +19,7 @@ use keelway_wire::manifest::{self, Finding};
 use serde_json::json;
 use std::future::Future;
 
-/// So many definitions are read at once.
+/// The number of definitions in one read.
 const PAGE: u32 = 100;
 
 /// What a manifest declares.
@@ -48,7 +48,7 @@ pub struct How<'a> {
     pub replaces: Option<&'a str>,
     /// Who applies them; may be empty.
     pub by: &'a str,
-    /// Only say what would change.
+    /// Only report the changes.
     pub dry_run: bool,
 }
 
@@ -105,7 +105,7 @@ impl Known {
 
 /// What a document is called.
 pub struct Called<'a> {
-    /// As manifests call it.
+    /// The name in manifests.
     pub kind: &'static str,
     pub name: &'a str,
     /// The project whose administrators may apply it; `None`: it concerns all of them.

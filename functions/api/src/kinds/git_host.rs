@@ -32,7 +32,7 @@ impl Kind for GitHostManifest {
         context.hosts.push((&self.name, &self.host.host));
     }
 
-    /// A host is registered under one name only: otherwise nobody could say whose credentials are used.
+    /// A host can be registered under one name only; otherwise it would be unclear which credentials apply.
     async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
         let host = &self.host.host;
         let stored = api.promotions().git_host_of(host).await?.map(|(other, _)| other);

@@ -13,7 +13,7 @@ pub type Page<T> = (Vec<(Address, Declared<T>)>, Option<String>);
 
 /// The definitions of a kind.
 pub trait Kept: Send + Sync {
-    /// What one says.
+    /// The content of a definition.
     type Spec;
 
     /// One in force.

@@ -36,7 +36,7 @@ pub const FILE: &str = "-";
 
 /// A kind of definition: what its manifests have in common.
 pub trait Kind: Send + Sync + 'static {
-    /// As manifests call it.
+    /// The name in manifests.
     const KIND: &'static str;
     /// In sentences.
     const NOUN: &'static str;

@@ -75,7 +75,7 @@ impl<K: Plain> Listed for K {
 fn registered<K: Plain>(at: &Address, one: &Declared<K::Spec>) -> Registered {
     let namespace = Some(at.namespace.clone()).filter(|namespace| !namespace.is_empty());
     let spec = match serde_json::to_value(&one.spec) {
-        // No manifest says whether it is vouched for.
+        // The vouch comes from the caller, not from the manifest.
         Ok(Value::Object(spec)) => spec.into_iter().filter(|(field, _)| field != "vouched").collect(),
         _ => Default::default(),
     };

@@ -78,7 +78,7 @@ impl Listed for WebhookManifest {
     type Page = WebhookPage;
 
     async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<WebhookPage> {
-        // There are few of them: all are read.
+        // There are few subscriptions, so all are read.
         let all = api.webhooks().subscriptions().await?;
         let after = listing.after.as_deref().unwrap_or_default();
         let is_wanted = |of: &Address| match &listing.within {

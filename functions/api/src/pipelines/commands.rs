@@ -1,5 +1,5 @@
-//! What people and tools ask of a pipeline: approvals of revisions, and commands. They are handed in to the engine, and the answer
-//! is read from the state. What the state refuses already is refused at once; of those who race, the engine lets one win.
+//! The commands for a pipeline, including approvals of revisions. They are sent to the engine, and the answer is read from the
+//! state. A command that the present state refuses is refused at once; of concurrent commands, the engine obeys one.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
@@ -32,7 +32,7 @@ const NAME: usize = 100;
 /// The longest revision.
 const REVISION: usize = 1024;
 
-/// A command on its way.
+/// A command for a subject.
 struct Asked {
     to: Address,
     command: Command,
@@ -68,7 +68,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     let (caller, id, path, body) = match authority {
         Some(Authority::Token) => (caller.0, id, path?, body?),
         Some(Authority::Itself) => {
-            // Before the signature is checked, nothing else is told.
+            // Before the signature is checked, errors reveal nothing else.
             let (Ok(path), Ok(body)) = (path, body) else { return Err(signed::refusal()) };
             let of = address(&path.0.0, &path.0.1).ok_or_else(signed::refusal)?;
             let signer = signed::check(&api, (&of, &path.0.2), &parts, &body).await?;
@@ -154,7 +154,7 @@ pub async fn command<P: Ports + 'static>(
     Ok((status, axum::Json(answer(&asked, &view, done))).into_response())
 }
 
-/// The command that a request means.
+/// The command in a request.
 fn meant(asked: &CommandRequest, view: &View) -> Answer<Command> {
     let environment = given(asked.environment.as_ref()).map(str::to_owned);
     let revision = given(asked.revision.as_ref()).map(str::to_owned);
@@ -200,7 +200,7 @@ fn meant(asked: &CommandRequest, view: &View) -> Answer<Command> {
 
 const COMMANDS: &str = "\"suspend\", \"resume\", \"hold\", \"release\", \"abandon\", \"retry\" or \"abort\"";
 
-/// Hands a command in, and waits until the state shows it. The view is the last one read; `true`: it shows it.
+/// Sends a command to the engine, and waits until the state shows the result. Returns the last view; `true`: it shows the result.
 async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<(View, bool)> {
     if view.state.obeyed.contains(&asked.note.id) {
         return Ok((view, true));
@@ -220,7 +220,7 @@ async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<(Vie
     }
 }
 
-/// The state, and whether it shows that the command was obeyed, or that somebody else has asked for the same.
+/// The state, and whether it shows that this command, or another one with the same effect, was obeyed.
 async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<(View, bool)> {
     let (_, view) = find(api, &asked.to.namespace, &asked.to.name).await?;
     if view.state.obeyed.contains(&asked.note.id) {
@@ -233,7 +233,7 @@ async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<(View, bool)> {
     }
 }
 
-/// The promotion that a command is about; not one of another revision, which may have taken its place.
+/// The promotion of a command, unless one of another revision has taken its place.
 fn promotion<'v>(view: &'v View, asked: &Asked) -> Option<&'v Promotion> {
     let promotion = view.state.environments.get(asked.environment.as_ref()?)?.promotion.as_ref()?;
     let decided = match &asked.command {
@@ -243,7 +243,7 @@ fn promotion<'v>(view: &'v View, asked: &Asked) -> Option<&'v Promotion> {
     decided.is_none_or(|revision| *revision == promotion.revision).then_some(promotion)
 }
 
-/// Whether an approval has begun an attempt that will soon have a pull request to point to.
+/// Whether an approval has started an attempt that will soon have a pull request.
 fn under_way(view: &View, asked: &Asked) -> bool {
     let attempting = |promotion: &Promotion| {
         promotion.phase == Phase::Attempting && matches!(promotion.strategy, Some(Strategy::PullRequest(_)))
@@ -263,8 +263,7 @@ fn answer(asked: &Asked, view: &View, done: bool) -> CommandAnswer {
     }
 }
 
-/// A decision about what does not wait for one is a mistake in the request (422); about what was decided otherwise, a conflict
-/// (409).
+/// The status for a refused decision: 422 if nothing waits for a decision, 409 if it was decided differently.
 fn refused(view: &View, command: &Command, why: Conflict) -> Refused {
     match (command, why) {
         (_, Conflict::Unknown(detail)) => Refused::new(StatusCode::NOT_FOUND, "unknown environment", detail),

@@ -1,4 +1,4 @@
-//! What each environment of a pipeline waits for, what would have to happen, and when that is by itself.
+//! Explains what each environment of a pipeline waits for, what would end that, and when it ends by itself.
 
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::observe::{self, First, Later};
@@ -8,7 +8,7 @@ use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{View, looked_at};
 use keelway_wire::http::promotions::{Explained, Explanation};
 
-/// The first closed gate before a promotion that waits to be attempted.
+/// The first closed gate of a promotion that waits for its first attempt.
 pub fn gate(view: &View, place: usize) -> Option<Gate> {
     let definition = &view.applied.spec;
     let environment = definition.environments.get(place).filter(|_| place > 0)?;
@@ -27,7 +27,7 @@ fn current<'x>(x: &'x Pipeline, name: &str) -> Option<&'x Promotion> {
     x.environments.get(name)?.promotion.as_ref().filter(|promotion| promotion.run == run)
 }
 
-/// Explains every environment, as an evaluation made now would leave it.
+/// Explains every environment in the state after an evaluation at this moment.
 pub fn explain(of: &Address, view: &View) -> Explanation {
     let view = View { state: view.evaluated(), ..view.clone() };
     let names = view.applied.spec.environments.iter().map(|environment| environment.name.clone());
@@ -98,7 +98,7 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
     if let Some(error) = observe::unreadable(environment, &view.observations) {
         return waits(name, &Condition::new("TargetNotReadable", error), READABLE, None);
     }
-    // What a person or a host has to do is told even while an environment before this one has to catch up.
+    // Work for a person or a host is shown even while an earlier environment must catch up.
     let under_way = promotion.filter(|promotion| matches!(promotion.phase, Phase::Attempting | Phase::Created));
     if let (Some(before), None) = (stops, under_way) {
         let why = Condition::new("WaitingForEnvironment", format!("{before} is not done: {name} comes after it"));
@@ -153,7 +153,7 @@ fn later(view: &View, place: usize, name: &str, stops: Option<&str>) -> Explaine
     }
 }
 
-/// What ends a failure that is attempted again.
+/// What can end a failure that is repeated.
 fn mending(reason: &str) -> &'static str {
     match reason {
         "NoMarkerFound" => "write the marker beside the version on the base branch, and retry it",
@@ -170,7 +170,7 @@ fn mending(reason: &str) -> &'static str {
     }
 }
 
-/// Why a promotion waits for what it made, and why that cannot be looked at if it cannot.
+/// Why a promotion waits for its effect, and why the state of the effect cannot be read, if it cannot.
 fn looked(view: &View, promotion: &Promotion) -> Condition {
     let trouble = looked_at(view, promotion).and_then(|look| Some((look.at, look.trouble.as_ref()?)));
     match trouble.filter(|_| !promotion.is_unobserved()) {
@@ -192,7 +192,7 @@ fn created(promotion: &Promotion) -> &'static str {
     }
 }
 
-/// What would have to happen for a gate to open.
+/// What would open a gate.
 fn opener(gate: &Gate, name: &str, revision: &str) -> String {
     match gate.why.reason.as_str() {
         "ApprovalNeeded" => format!("approve {revision} for {name}, or reject it"),

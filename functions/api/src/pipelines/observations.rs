@@ -1,4 +1,4 @@
-//! What is reported about targets.
+//! Reports about targets.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
@@ -14,9 +14,9 @@ use keelway_wire::http::promotions::{ObservationAnswer, ObservedFact};
 use keelway_wire::observation::{self, Observation, Wrong};
 use serde::Deserialize;
 
-/// So many faults are told at once.
+/// The most errors in one answer.
 const TOLD: usize = 20;
-/// So many characters of what was set are in the audit.
+/// The most characters about a report in the audit.
 const AUDITED: usize = 1000;
 
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
@@ -66,7 +66,7 @@ pub async fn report<P: Ports + 'static>(
             newer: kept != Kept::Older,
         });
     }
-    // Reports come every minute: the audit has those that set a revision.
+    // Reports may come every minute, so the audit records only those with a new revision.
     match set.is_empty() {
         true => caller.does_nothing(),
         false => caller.tells("", set.join(", ").chars().take(AUDITED).collect::<String>()),

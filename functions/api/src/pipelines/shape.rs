@@ -14,7 +14,7 @@ use keelway_wire::http::promotions::{
 };
 use std::borrow::Cow;
 
-/// What the condition of a pipeline says that has not been evaluated yet.
+/// The condition of a pipeline that has not been evaluated yet.
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
 
 /// A pipeline in one line.
@@ -35,7 +35,7 @@ pub fn entry(of: &Address, applied: &Declared<Definition>, state: Option<&Pipeli
     }
 }
 
-/// What is wrong in the environments of a pipeline, whatever it waits for.
+/// The troubles in the environments of a pipeline.
 fn conditions(applied: &Declared<Definition>, x: &Pipeline) -> Vec<ConditionState> {
     let names = applied.spec.environments.iter().map(|environment| environment.name.as_str());
     names.filter_map(|name| Some((name, x.environments.get(name)?))).flat_map(|(name, state)| wrong(name, state)).collect()
@@ -53,7 +53,7 @@ fn wrong(name: &str, state: &Environment) -> Vec<ConditionState> {
 }
 
 fn condition(x: &Pipeline) -> (String, String) {
-    // The first evaluation remembers each environment.
+    // The state has each environment after the first evaluation.
     if x.environments.is_empty() && x.run.is_none() {
         return (NOT_YET.0.into(), NOT_YET.1.into());
     }
@@ -137,7 +137,7 @@ fn strategy(strategy: &Strategy) -> &'static str {
     }
 }
 
-/// What an environment waits to have approved.
+/// The approval that an environment waits for.
 pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
     let promotion = view.state.environments.get(name)?.promotion.as_ref()?;
     let definition = &view.applied.spec;
@@ -216,12 +216,12 @@ fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// A promotion that is over.
+/// A promotion that has ended.
 pub fn past(past: &Past) -> PastPromotion {
     PastPromotion { environment: past.environment.clone(), at: past.at.rfc3339(), promotion: promotion(&past.promotion) }
 }
 
-/// A command that was obeyed, in the words of the request.
+/// A command that was obeyed, in the format of the request.
 pub fn command(obeyed: Obeyed) -> PastCommand {
     let (word, environment, revision) = match obeyed.command {
         Command::Approve(at) => ("approve", Some(at.environment), Some(at.revision)),
@@ -240,7 +240,7 @@ pub fn command(obeyed: Obeyed) -> PastCommand {
     PastCommand { at: obeyed.at.rfc3339(), command: word.to_owned(), environment, revision, by, message }
 }
 
-/// The open pull requests of a pipeline, in the order of its environments; those of environments that are gone come last.
+/// The open pull requests of a pipeline, in the order of its environments. Those of removed environments come last.
 pub fn pull_requests(view: &View) -> Vec<OpenPullRequest> {
     let known: Vec<&String> = view.applied.spec.environments.iter().map(|environment| &environment.name).collect();
     let gone = view.state.environments.keys().filter(|name| !known.contains(name));

@@ -1,4 +1,4 @@
-//! Webhooks of git hosts. One only has the repository looked at now: what became of a pull request is read from the host.
+//! Webhooks of git hosts. A webhook only orders a look at the repository: the state of a pull request is read from the host.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
@@ -14,7 +14,7 @@ use keelway_engine::secrets::{self, Secrets};
 use keelway_githosts::{Form, Repository, SIGNATURES, webhook};
 use serde_json::Value;
 
-/// The only answer to a webhook that is not signed.
+/// The answer to every webhook without a valid signature.
 fn refusal() -> Refused {
     let detail =
         "the webhook is not signed with the secret that a GitHost of this name refers to: docs/promotions.md says how to set it up";
@@ -38,7 +38,7 @@ pub async fn wake<P: Ports + Secrets + 'static>(
     _: Params<Anything>,
     request: Request,
 ) -> Answer<StatusCode> {
-    // What nobody signed is refused before anything is read.
+    // A webhook without a signature is refused before anything is read.
     if !is_name(&name) || !SIGNATURES.iter().any(|header| request.headers().contains_key(*header)) {
         return Err(refusal());
     }
@@ -68,8 +68,8 @@ fn text(secret: &str) -> String {
     }
 }
 
-/// What pipelines may call a repository of a registered host. The host may call itself something else, behind a proxy for example,
-/// and so can wake only its own repositories. Bitbucket Server has two forms of URLs.
+/// The URLs under which pipelines may name a repository of a registered host. They are built from the registered name, because the
+/// host may know itself by another name, and must wake only its own repositories. Bitbucket Server has two forms of URLs.
 fn urls(host: &str, repository: &Repository) -> Vec<String> {
     let path = repository.url().split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, path)| path);
     let path = path.trim_end_matches(".git");

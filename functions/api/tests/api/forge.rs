@@ -14,7 +14,7 @@ pub struct Seen {
     pub opened: Vec<(u64, String)>,
     pub closed: Vec<u64>,
     pub looks: usize,
-    /// The host wants no look before this time.
+    /// The host accepts no look before this time.
     pub not_before: Option<Timestamp>,
     /// Why the host cannot be looked at.
     pub trouble: Option<Condition>,

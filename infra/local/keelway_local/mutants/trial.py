@@ -29,8 +29,8 @@ SIMULATIONS = [
     ("delivery", f"delivery::{SEEDED}", 20, 600),
     ("border", f"border::{SEEDED}", 40, 500),
 ]
-# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the others
-# find sooner. And those that read the source, which is another one in the copy.
+# Tests of conformance that tell all cases, repeat others in each order, or look for planted faults: what they would find, the
+# others find sooner. And those that read the source, which is another one in the copy.
 LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|fault_after|twice_is|fork_of|every_case|index_names|any_order|every_order|"
                       r"later_version|fifty_thousand")
 REACHED = build.WORK / "reached.json"

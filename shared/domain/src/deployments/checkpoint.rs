@@ -6,43 +6,43 @@ use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What failed is tried again after this time, then after twice as long, and so on.
+/// The pause after the first failure. It doubles with each further one.
 const FIRST_PAUSE: Span = Span::seconds(1);
 const LONGEST_PAUSE: Span = Span::seconds(60);
 
-/// What is done next.
+/// The next stage of a deployment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// Where the aliases are, and what the image means.
+    /// Record the routes of the aliases, and the meaning of the image.
     #[default]
     Look,
-    /// The image becomes a version of each function.
+    /// Publish the image as a version of each function.
     Publish,
-    /// The versions can be called.
+    /// Wait until the versions can be invoked.
     Ready,
-    /// The hook before anything changes.
+    /// Run the hook before all changes.
     Pre,
-    /// The hook before the switch of `Recreate`.
+    /// Run the hook before the switch of `Recreate`.
     Mid,
-    /// The aliases get the weight with this number.
+    /// Shift the aliases to the weight with this index.
     Shift(usize),
-    /// The hook after everything has changed.
+    /// Run the hook after all changes.
     Post,
-    /// A test is over: the aliases go back to where they were.
+    /// Revert the aliases after a test.
     Restore,
-    /// Everything is done.
+    /// End the deployment.
     End,
-    /// The aliases go back to where they were.
+    /// Revert the aliases after a failure.
     Back,
 }
 
 impl Stage {
-    /// Whether aliases are looked at when this is done.
+    /// Whether this stage reads aliases.
     pub fn looks(self) -> bool {
         matches!(self, Self::Look | Self::Shift(_) | Self::Restore | Self::Back)
     }
 
-    /// Whether aliases may have been changed when this is done next.
+    /// Whether aliases may have been changed before this stage.
     pub fn has_begun(self) -> bool {
         matches!(self, Self::Shift(_) | Self::Post | Self::Restore | Self::End)
     }
@@ -51,13 +51,13 @@ impl Stage {
 /// The versions of an alias.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Where it pointed at the beginning; `None`: there was no alias.
+    /// The version at the beginning. `None`: there was no alias.
     #[serde(rename = "f", default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Where it is to point; empty: not published yet.
+    /// The version to be deployed. Empty: it is not published yet.
     #[serde(rename = "t", default, skip_serializing_if = "String::is_empty")]
     pub to: String,
-    /// Whether another version had a part of its requests, left there by whoever deployed before.
+    /// Whether another version had a share of the requests at the beginning.
     #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
     pub shared: bool,
 }
@@ -69,51 +69,51 @@ impl Place {
     }
 }
 
-/// Where a deployment is.
+/// The checkpoint of a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// What is done next.
+    /// The next stage of a deployment.
     #[serde(rename = "s", default)]
     pub stage: Stage,
     /// Not before this time.
     #[serde(rename = "d", default)]
     pub due: Timestamp,
-    /// The time of the job that goes on. Jobs for an earlier time have been done.
+    /// The time of the next job. Jobs for earlier times are complete.
     #[serde(rename = "t", default)]
     pub at: Timestamp,
-    /// It waits until it is resumed.
+    /// Whether it waits to be resumed.
     #[serde(rename = "p", default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
-    /// It waits until it is told to proceed more often than this.
+    /// If set, it waits until it was told to proceed more often than this.
     #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<u32>,
-    /// How often this stage was tried in vain.
+    /// The number of failed tries of this stage.
     #[serde(rename = "r", default)]
     pub tries: u32,
-    /// Since when it has been tried in vain.
+    /// The time of the first failed try.
     #[serde(rename = "e", default)]
     pub since: Timestamp,
     /// The aliases, by the names of their targets.
     #[serde(rename = "l", default)]
     pub aliases: BTreeMap<String, Place>,
-    /// Why the aliases go back.
+    /// Why the aliases are reverted.
     #[serde(rename = "w", default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
 
 impl Checkpoint {
-    /// As it was kept; at the beginning if there is none.
+    /// The stored checkpoint, or that of the beginning.
     pub fn of(d: &Deployment) -> Self {
         let kept = d.part.as_ref().map_or(&d.progress.checkpoint, |part| &part.checkpoint);
         serde_json::from_str(kept).unwrap_or_default()
     }
 
-    /// As it is kept.
+    /// The text of the checkpoint.
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether something was said since that does not wait for the next job.
+    /// Whether there is an order that must not wait for the next job.
     pub fn is_news(&self, d: &Deployment, paused: bool) -> bool {
         if self.stage == Stage::Back {
             return false;
@@ -122,13 +122,13 @@ impl Checkpoint {
         d.cancel.is_some() || goes_back || paused != self.paused || self.hold.is_some_and(|told| d.proceeds > told)
     }
 
-    /// Goes to another stage.
+    /// Enters another stage.
     pub fn enter(&mut self, stage: Stage, due: Timestamp) {
         (self.stage, self.due) = (stage, due);
         (self.tries, self.hold) = (0, None);
     }
 
-    /// It was tried in vain. Returns for how long that has been so.
+    /// Counts a failed try, and returns how long the tries have failed.
     pub fn in_vain(&mut self, now: Timestamp) -> Span {
         if self.tries == 0 {
             self.since = now;

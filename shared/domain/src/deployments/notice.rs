@@ -1,5 +1,5 @@
-//! Notices: what AWS tells the account of itself, in Keelway's words. They come at least once and in any order, and about
-//! everything in the account: what belongs to no config is passed over.
+//! Notices: the events of AWS services, in Keelway's terms. They arrive at least once and in any order, and concern everything in
+//! the account: those that belong to no config are ignored.
 
 use super::registry::Repository;
 use super::runner::Became;
@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What is told.
+/// The event of an AWS service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Notice {
@@ -17,7 +17,7 @@ pub enum Notice {
     Alarm(Alarm),
     /// A task or build that carries out a deployment runs, or has ended.
     Run(Run),
-    /// Nothing that matters to a config.
+    /// An event that no config needs.
     Other,
 }
 
@@ -28,26 +28,26 @@ pub struct Image {
     pub repository: Repository,
     /// The image.
     pub digest: String,
-    /// The tag that was put on it, or deleted; `None`: the image has none.
+    /// The tag that was added or deleted; `None`: the image has no tag.
     pub tag: Option<String>,
-    /// It was deleted: of an image with several tags, one may be deleted alone.
+    /// Whether the image or the tag was deleted: of an image with several tags, one may be deleted alone.
     pub deleted: bool,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
 }
 
 /// An alarm went on or off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
-    /// Which.
+    /// The name of the alarm.
     pub name: String,
-    /// On, or off.
+    /// Whether the alarm is on.
     pub on: bool,
-    /// Since when.
+    /// The time of the change.
     pub at: Timestamp,
 }
 
-/// What became of a task or build. It says in its environment which attempt it carries out.
+/// The state of a task or build, whose environment names the attempt that it carries out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Of which config.
@@ -56,10 +56,10 @@ pub struct Run {
     pub n: u64,
     /// Which attempt.
     pub attempt: u32,
-    /// Its name where it runs: an ARN.
+    /// The ARN of the task or build.
     pub arn: String,
-    /// What became of it.
+    /// The state.
     pub became: Became,
-    /// Where its log is.
+    /// The address of its log.
     pub log: String,
 }

@@ -1,4 +1,4 @@
-//! What a definition means for aliases: in which stages a version comes, and which version it is.
+//! The plan of a deployment to aliases: its stages, and the version of each alias.
 
 use super::checkpoint::{Checkpoint, Place, Stage};
 use super::definition::{Definition, Strategy, StrategyKind, Target, Weight};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// A rolling deployment's step if its parameters name none, in percent.
 const STEP: u8 = 25;
-/// The whole traffic.
+/// All requests.
 const ALL: u8 = 100;
 
 /// The stages of a deployment in their order. `at_once`: nothing is to be compared with the new version, so it gets all requests at
@@ -29,9 +29,9 @@ pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec
     stages
 }
 
-/// The weights of the new version, the last one 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or
-/// `maxUnavailable`, the first that is a percentage above zero, every `intervalSeconds`; a number of copies means nothing to an
-/// alias. `Canary` says its weights itself.
+/// The weights of the new version; the last one is 100. `Recreate` switches at once. `Rolling` takes steps of `maxSurge` or
+/// `maxUnavailable` (the first that is a percentage above zero) every `intervalSeconds`; a number of copies has no meaning for an
+/// alias. `Canary` defines its weights.
 pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     let mut weights = match strategy.kind {
         _ if at_once => vec![],
@@ -42,7 +42,7 @@ pub fn weights(strategy: &Strategy, at_once: bool) -> Vec<Weight> {
     if weights.last().is_none_or(|last| last.weight < ALL) {
         weights.push(Weight { weight: ALL, bake: None });
     }
-    // Nothing follows the last one: there is nothing to hold for.
+    // Nothing follows the last weight, so there is no hold.
     for all in weights.iter_mut().filter(|step| step.weight >= ALL) {
         all.bake = all.bake.or(Some(Span(0)));
     }
@@ -58,7 +58,7 @@ pub fn goes_so_far(weights: &[Weight], until: u8, done: Stage, next: Stage) -> b
     match (done, next) {
         (Stage::Shift(n), _) => weights.get(n).is_none_or(|step| step.weight >= until),
         (_, Stage::Shift(_)) => until == 0,
-        // There is nothing to share.
+        // There is no other version to share the requests with.
         (_, next) => matches!(next, Stage::Post | Stage::Restore | Stage::End),
     }
 }
@@ -84,16 +84,16 @@ pub fn least_bake(definition: &Definition) -> Span {
     Span::seconds(seconds.clamp(0, 24 * 3600))
 }
 
-/// A function, as a request names it.
+/// A Lambda function.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Function {
-    /// Its name or its ARN, without a version.
+    /// The name or the ARN, without a version.
     pub name: String,
-    /// Its region; `None`: the installation's.
+    /// The region; `None`: that of the installation.
     pub region: Option<String>,
 }
 
-/// What becomes a version of a function.
+/// The code of a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Code {
     /// A container image by its digest, in the function's region.
@@ -102,41 +102,41 @@ pub enum Code {
     Package(Package),
 }
 
-/// An object of S3 that is a package of code.
+/// A package of code in S3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Package {
-    /// Its bucket.
+    /// The bucket.
     pub bucket: String,
-    /// Its key.
+    /// The key.
     pub key: String,
-    /// Its version, in a bucket that keeps versions; `None`: the newest.
+    /// The version of the object, in a versioned bucket. `None`: the newest.
     pub version: Option<String>,
-    /// The SHA-256 of what it holds, in lower-case hexadecimal.
+    /// The SHA-256 of the content, in lower-case hexadecimal.
     pub sha256: String,
 }
 
-/// What the image of a version is.
+/// The meaning of a version's image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Image {
     /// A version of a function that exists.
     Version {
-        /// Where.
+        /// The region of the function.
         region: String,
-        /// Whose.
+        /// The account of the function.
         account: String,
-        /// Of which function.
+        /// The name of the function.
         function: String,
-        /// Which.
+        /// The number of the version.
         version: String,
     },
-    /// Code by its digest: it becomes a version.
+    /// Code by its digest, which must be published as a version.
     Code(Code),
 }
 
-/// The image of the container that stands for the whole version.
+/// Reads the image of the container that stands for the whole version.
 ///
 /// # Errors
-/// What is accepted, if it is something else.
+/// The image has another form; the error names the accepted ones.
 pub fn image(definition: &Definition) -> Result<Image, String> {
     let given = definition.main_image().unwrap_or_default();
     let refused = || {
@@ -177,10 +177,10 @@ fn package(object: &str, sha256: &str) -> Option<Package> {
     (hexadecimal && named).then_some(package)
 }
 
-/// The function and the alias of a target.
+/// Returns the function and the alias of a target.
 ///
 /// # Errors
-/// When it does not name both.
+/// The target lacks one of them.
 pub fn place(target: &Target) -> Result<(Function, &str), String> {
     let named = target.id.rsplit_once(':').filter(|(function, alias)| !function.is_empty() && !alias.is_empty());
     let (function, alias) =
@@ -192,10 +192,10 @@ pub fn place(target: &Target) -> Result<(Function, &str), String> {
     Ok((Function { name, region: target.region.clone() }, alias))
 }
 
-/// The version that an image is at a target; `None`: it has to be published.
+/// The version of an image at a target. `None`: it must be published.
 ///
 /// # Errors
-/// When it is a version of another function.
+/// It is a version of another function.
 pub fn version(image: &Image, target: &Target) -> Result<Option<String>, String> {
     let Image::Version { region, account, function, version } = image else { return Ok(None) };
     let (at, _) = place(target)?;

@@ -1,5 +1,5 @@
-//! What a deployment may use of the installation, asked before the first request of each stage: a right may have ended since the
-//! config was applied. Functions, code, tasks and builds are reached by a [`Permitted`] only.
+//! The resources that a deployment may use, checked before the first request of each stage, because permission may have been
+//! withdrawn since the config was applied. Functions, code, tasks and builds are only reached with a [`Permitted`].
 
 use super::checkpoint::Stage;
 use super::definition::{Action, Definition, Hook};
@@ -7,22 +7,22 @@ use super::plan::{self, Code, Function, Image};
 use crate::border::{Permitted, Resource, ResourceKind, Standing};
 use std::collections::BTreeMap;
 
-/// What one stage may use.
+/// The resources that one stage may use.
 #[derive(Debug, Clone, Default)]
 pub struct Rights {
     /// The functions of the targets, by the targets' names.
     functions: BTreeMap<String, Permitted>,
-    /// What becomes a version.
+    /// The code to be published.
     pub code: Option<Permitted>,
     /// The function that a hook calls.
     pub hook: Option<Permitted>,
 }
 
 impl Rights {
-    /// Of a stage.
+    /// Returns the rights of a stage.
     ///
     /// # Errors
-    /// What is missing, and who may grant it.
+    /// What is missing, and who can grant it.
     pub fn of(definition: &Definition, stage: Stage, standing: Standing<'_>) -> Result<Self, String> {
         let permit = |resource: Resource| standing.permit(resource).map_err(|denied| denied.to_string());
         let mut rights = Self::default();
@@ -37,7 +37,7 @@ impl Rights {
             return Ok(rights);
         }
         for target in &definition.targets {
-            // A target that names no alias is told by the first step.
+            // The first step reports targets that name no alias.
             let Some(function) = target.function() else { continue };
             let resource = function.map_err(|error| format!("target {}: {error}", target.name))?;
             rights.functions.insert(target.name.clone(), permit(resource)?);

@@ -1,4 +1,4 @@
-//! Tasks and builds that Keelway starts, so that they carry a deployment out.
+//! Tasks of ECS and builds of CodeBuild that Keelway starts to carry out a deployment.
 
 use super::deployment::{Deployment, Progress};
 use super::facts::Call;
@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 /// The variables that tell a task or build which attempt it carries out.
 pub const VARIABLES: [&str; 3] = ["DEPLOYMENT_NAMESPACE", "DEPLOYMENT_NAME", "DEPLOYMENT_ATTEMPT"];
-/// The one that tells it where Keelway's API is.
+/// The variable with the address of Keelway's API.
 const CALLBACK: &str = "DEPLOYMENT_CALLBACK";
-/// The claim of a task or build is held for so long after each sign of life. Longer than the pause between two looks: when it ends,
-/// the message of the next look was lost, and the engine sends another one.
+/// How long a claim is valid after each sign of life of the task or build. This is longer than the pause between two looks: when
+/// the claim ends, the message of the next look was lost, and the engine sends another one.
 pub const LEASE: Span = Span::minutes(17);
-/// The longest token that those who run them take, in characters.
+/// The maximum length of the token of a start, in characters.
 const MAX_TOKEN: usize = 64;
 
 /// The attempt that a task or build carries out.
 #[derive(Debug, Clone, Copy)]
 pub struct Which<'a> {
-    /// Of which config.
+    /// The deployment config.
     pub of: &'a Address,
-    /// Which version.
+    /// The number of the version.
     pub n: u64,
-    /// Which attempt.
+    /// The number of the attempt.
     pub attempt: u32,
-    /// Where the API is; empty: whoever is started knows.
+    /// The address of the API. Empty: the task or build knows it.
     pub callback: &'a str,
 }
 
@@ -36,8 +36,8 @@ impl Which<'_> {
         format!("{}-{}-{}", self.of.name, self.n, self.attempt)
     }
 
-    /// What is started twice with one token is the same. The name, cut to fit, and a hash of everything: configs of two namespaces
-    /// may have one name.
+    /// The idempotency token of the start: the name, shortened, and a hash of everything, because configs of two namespaces may
+    /// have the same name.
     pub fn token(&self) -> String {
         let hash = hash64(&[self.of.namespace.as_bytes(), self.name().as_bytes()]);
         let rest = format!("-{}-{}-{hash:016x}", self.n, self.attempt);
@@ -45,7 +45,7 @@ impl Which<'_> {
         format!("{name}{rest}")
     }
 
-    /// The variables that it gets.
+    /// The environment variables of the task or build.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let [namespace, name, attempt] = VARIABLES;
         let mut variables = vec![
@@ -60,62 +60,62 @@ impl Which<'_> {
     }
 }
 
-/// What is kept of a task or build as the checkpoint of its deployment.
+/// The checkpoint of a deployment by a task or build.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Its name where it runs: an ARN.
+    /// The ARN of the task or build.
     pub arn: String,
-    /// When its state is asked for next. Jobs for an earlier time have been done.
+    /// When its state is read next. Jobs for earlier times are complete.
     #[serde(default)]
     pub at: Timestamp,
-    /// How often its state was asked for since it was started, or told to stop.
+    /// How often its state was read since it was started or told to stop.
     #[serde(default)]
     pub looks: u32,
-    /// It was told to stop.
+    /// Whether it was told to stop.
     #[serde(default)]
     pub stopped: bool,
 }
 
 impl Started {
-    /// The task or build that was started for an attempt, if that is known.
+    /// Reads the checkpoint of a deployment, if a task or build was started for it.
     pub fn of(d: &Deployment) -> Option<Self> {
         serde_json::from_str(&d.progress.checkpoint).ok()
     }
 
-    /// As it is kept.
+    /// The text of the checkpoint.
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Whether it is to stop, and was not told so.
+    /// Whether it must be told to stop.
     pub fn is_news(&self, d: &Deployment) -> bool {
         d.cancel.is_some() && !self.stopped
     }
 }
 
-/// What became of a task or build.
+/// The state of a task or build.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Became {
-    /// It is at work.
+    /// It runs.
     Runs,
-    /// It has ended, with an exit code if it ever ran, and why.
+    /// It has ended, with an exit code if it ever ran, and the reason.
     Ended(Option<i64>, String),
 }
 
-/// What is known of a task or build when it is asked for.
+/// The answer to a request for the state of a task or build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Look {
-    /// Nothing: not yet, or not any more.
+    /// It is unknown: not yet known, or not any more.
     Missing,
-    /// It does not run yet.
+    /// It has not begun to run.
     Waits,
-    /// What became of it, and where its log is.
+    /// Its state, and the address of its log.
     Became(Became, String),
 }
 
 impl Became {
-    /// What is said of it to the deployment. `progress` tells the rest.
+    /// The call about this state to the deployment, with this token and progress.
     pub fn call(self, token: String, progress: Progress) -> Call {
         match self {
             Self::Runs => Call::Heartbeat { token, running: true, lease: LEASE, progress },

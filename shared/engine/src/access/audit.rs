@@ -1,4 +1,4 @@
-//! The audit: one item for each thing that somebody did through the API, and one event about it.
+//! The audit: one item and one event for each act through the API.
 
 use super::{Access, day, entry};
 use crate::item::{Item, Key};
@@ -18,31 +18,31 @@ pub const TYPE: &str = keelway_domain::event::AUDIT;
 const SOURCE: &str = "keelway-api";
 /// The most entries of a page.
 pub const MAX_PAGE: u32 = 100;
-/// So many items are read for one page, whatever is found.
+/// The most items that are read for one page.
 const READ: u32 = 1000;
-/// So many days are looked through for one page.
+/// The most days that are searched for one page.
 const DAYS: usize = 100;
 const DAY: Span = Span::minutes(24 * 60);
 
-/// What somebody did.
+/// An act through the API.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// When.
     #[serde(skip)]
     pub at: Timestamp,
-    /// Identifies it; the id of its event follows from it.
+    /// The id of the entry, from which the id of its event is derived.
     #[serde(rename = "i")]
     pub id: u64,
-    /// What: `apply`, `trigger`, `control`, `decide`, `override`, `delete`, `token`, `push`, `claim`.
+    /// The kind of act: `apply`, `trigger`, `control`, `decide`, `override`, `delete`, `token`, `push`, `claim`.
     #[serde(rename = "a")]
     pub action: String,
-    /// With which token.
+    /// The name of the token.
     #[serde(rename = "t")]
     pub token: String,
-    /// Who, as the identity provider calls them; empty for tokens of Keelway's own.
+    /// The person, as the identity provider names them. Empty for Keelway's own tokens.
     #[serde(rename = "s", default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
-    /// Who, told apart by who vouches for it; entries of older versions lack it.
+    /// The verified identity. Entries of older versions lack it.
     #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub by: String,
     /// The source address of the request; empty if it is not known.
@@ -51,21 +51,21 @@ pub struct Entry {
     /// The project or namespace; empty for what belongs to none.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     pub project: String,
-    /// To what: method and path.
+    /// The method and path of the request.
     #[serde(rename = "r")]
     pub request: String,
-    /// In words: what was asked for.
+    /// The request in words.
     #[serde(rename = "w", default, skip_serializing_if = "String::is_empty")]
     pub what: String,
-    /// What the caller says about itself and its reasons; nobody has checked it.
+    /// The caller's own, unverified words about itself and its reasons.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub note: String,
-    /// The HTTP status that it was answered with.
+    /// The HTTP status of the answer.
     #[serde(rename = "h")]
     pub status: u16,
 }
 
-/// Which entries to show.
+/// A filter for entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Of this token, subject or identity.
@@ -91,10 +91,10 @@ impl Filter {
 }
 
 impl<P: Ports> Access<P> {
-    /// Keeps an entry, then publishes its event.
+    /// Stores an entry, then publishes its event.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn record(&self, what: &Entry) -> Result<(), PortError> {
         let expires = what.at + self.retention;
         let item = Item::new(entry(what.at, what.id)).with("j", json(what)).with("ttl", expires.0 / 1000);
@@ -102,11 +102,11 @@ impl<P: Ports> Access<P> {
         table::publish(&self.ports, &[event(what)]).await
     }
 
-    /// A page of entries, newest first, and where the next page begins. A page may have fewer than asked for, or none, although
-    /// there are more: then so much was looked through.
+    /// A page of entries, newest first, and where the next page begins. A page may have fewer entries than requested, or none,
+    /// although there are more, because the search for one page is limited.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn audit(&self, filter: &Filter, after: Option<&str>, limit: u32) -> Result<(Vec<Entry>, Option<String>), PortError> {
         let limit = limit.clamp(1, MAX_PAGE) as usize;
         let now = self.ports.now();
@@ -138,7 +138,7 @@ impl<P: Ports> Access<P> {
                     None => break,
                 }
             }
-            // The last moment of the day before.
+            // The last millisecond of the day before.
             at = Timestamp(at.0.div_euclid(DAY.0) * DAY.0 - 1);
             if at < oldest {
                 return Ok((found, None));
@@ -158,7 +158,7 @@ fn time_of(sort: &str) -> Option<Timestamp> {
     sort.split('#').next()?.parse().ok().map(Timestamp)
 }
 
-/// What the bus is told of an entry.
+/// The event about an entry.
 fn event(entry: &Entry) -> CloudEvent {
     let id = context_of(SOURCE, &entry.id.to_string()).to_string();
     let data = value!({

@@ -1,5 +1,4 @@
-//! Who may use the API, and what was done with it: tokens and the audit. Neither belongs to an engine: nothing here is decided by
-//! messages.
+//! Access to the API: tokens and the audit. Neither belongs to an engine, because no messages are involved.
 
 mod audit;
 mod tokens;
@@ -15,7 +14,7 @@ use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Tokens and the audit, over ports. What it remembers of tokens is the process's own.
+/// Tokens and the audit, over ports. Each process has its own cache of tokens.
 #[derive(Debug)]
 pub struct Access<P> {
     ports: P,
@@ -36,7 +35,7 @@ const TOKENS: &str = "TOKENS";
 
 static ALL_TOKENS: Partition = Partition::new(TOKENS, "", &[Kind::of("", "<name>", "API token")]);
 static AUDIT: Partition = Partition::new("AUDIT#", "<day>", &[Kind::of("", "<time>#<id>", "entry of the audit")]);
-/// What access keeps.
+/// The partitions of access.
 pub(crate) static PARTITIONS: &[&Partition] = &[&ALL_TOKENS, &AUDIT];
 
 /// A token.

@@ -1,8 +1,8 @@
 //! API tokens: one item each, which holds the hash of its secret.
 //!
-//! A token is looked up by its name, and what was read is remembered for [`REMEMBERED`], so that those who poll do not pay for a
-//! read with each request. A secret that does not fit what is remembered is looked up again, at most once in [`RETRY`] for each
-//! name: a new or rotated token is known at once, and somebody who guesses causes no flood of reads.
+//! A token is looked up by its name, and cached for [`REMEMBERED`], so that clients that poll do not cause a read with each
+//! request. For a secret that does not match the cache, the token is read again, at most once in [`RETRY`] for each name: a new or
+//! rotated token is known at once, and guesses do not cause a flood of reads.
 
 use super::{Access, TOKENS, token};
 use crate::item::{Attrs, Item};
@@ -15,41 +15,40 @@ use keelway_domain::time::{Span, Timestamp};
 use std::borrow::Cow;
 use std::sync::PoisonError;
 
-/// How long a token that was read is used without reading it again. So long after it was revoked, other instances of the function
-/// may still accept it.
+/// How long a cached token is used. Other instances of the function may accept a revoked token for this long.
 pub const REMEMBERED: Span = Span::minutes(1);
-/// How soon a name is looked up again for a secret that does not fit.
+/// The shortest interval between reads of one name for secrets that do not match.
 pub const RETRY: Span = Span::seconds(1);
-/// More names than this are not remembered: then those without a token are forgotten, and if that is not enough, all.
+/// The most names in the cache. When it is full, names without a token are dropped, and if that does not suffice, all.
 const MOST: usize = 1000;
 /// So many tokens are read at once.
 const PAGE: u32 = 100;
-/// When a token was last used is written with this precision.
+/// The precision of the time of last use, in milliseconds.
 const HOUR: i64 = 3_600_000;
 
-/// What is remembered of a name: when it was read, and the token, if there is one.
+/// A cached name: when it was read, and its token, if it exists.
 #[derive(Debug, Clone)]
 pub(super) struct Remembered {
     read: Timestamp,
     held: Option<Held>,
 }
 
-/// A token as the table has it.
+/// A stored token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
     /// The token.
     pub token: Token,
-    /// The hour in which it was last used.
+    /// The hour of its last use.
     pub used: Option<Timestamp>,
     version: i64,
 }
 
-/// Why a token was not made or changed.
+/// Why a token was not created or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refused {
-    /// There is one of this name.
+    /// The name exists already.
     Exists,
-    /// There is none of this name.
+    /// The name does not exist.
     Unknown,
 }
 
@@ -70,10 +69,10 @@ impl Held {
 }
 
 impl<P: Ports> Access<P> {
-    /// The token that a text is, if it is valid now. Notes the hour in which it is used.
+    /// The token with this text, if it is valid now. Records the hour of its use.
     ///
     /// # Errors
-    /// Of reading it.
+    /// The store fails.
     pub async fn accept(&self, text: &str) -> Result<Option<Token>, PortError> {
         let Some((name, hash)) = secret_of(text) else { return Ok(None) };
         let now = self.ports.now();
@@ -92,7 +91,7 @@ impl<P: Ports> Access<P> {
     /// Makes a token.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn create(&self, token: &Token) -> Result<Result<(), Refused>, PortError> {
         let held = Held { token: token.clone(), used: None, version: 1 };
         let put = Write::Put(held.item(self.retention), Condition::Absent);
@@ -105,10 +104,10 @@ impl<P: Ports> Access<P> {
         }
     }
 
-    /// Gives a token another secret; the one before stays valid for the overlap.
+    /// Replaces the secret of a token. The present one stays valid for the overlap.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn rotate(&self, name: &TokenName, hash: &str, overlap: Span) -> Result<Result<Token, Refused>, PortError> {
         let key = token(name);
         let rotated = change(&self.ports, &key, |found| {
@@ -122,10 +121,10 @@ impl<P: Ports> Access<P> {
         Ok(Ok(next.token))
     }
 
-    /// Deletes a token; `false`: there is none. This instance refuses it at once, others after [`REMEMBERED`] at the latest.
+    /// Deletes a token. `false`: it does not exist. This instance refuses it at once, others after [`REMEMBERED`] at the latest.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn revoke(&self, name: &TokenName) -> Result<bool, PortError> {
         if self.token(name).await?.is_none() {
             return Ok(false);
@@ -135,11 +134,12 @@ impl<P: Ports> Access<P> {
         Ok(true)
     }
 
-    /// Takes a project from every token, and ends those that are for nothing else; their names. Other instances learn of it within
-    /// [`REMEMBERED`]. `last` is the last one: whoever is stopped on the way can do it again.
+    /// Removes a project from every token, and deletes tokens that are valid nowhere else. Returns the names of the changed tokens.
+    /// Other instances learn of this within [`REMEMBERED`]. The token `last` comes last, so that a caller with this token can
+    /// repeat an interrupted request.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn take_project(&self, project: &ProjectName, last: Option<&TokenName>) -> Result<Vec<TokenName>, PortError> {
         let (mut found, mut after) = (vec![], None);
         loop {
@@ -164,7 +164,7 @@ impl<P: Ports> Access<P> {
             let Some(held) = held.filter(|held| held.token.grant.projects.contains(project)) else { return Ok(Step::Leave(None)) };
             let mut next = Held { version: held.version + 1, ..held.clone() };
             next.token.grant.projects.retain(|of| of != project);
-            // Without a project, a token would be for all of them.
+            // A token without projects would be valid in all of them.
             let (write, left) = match next.token.grant.projects.is_empty() {
                 true => (Write::Delete(token(name), Condition::Version(held.version)), None),
                 false => (Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)),
@@ -180,7 +180,7 @@ impl<P: Ports> Access<P> {
     /// A token, read now.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn token(&self, name: &TokenName) -> Result<Option<Held>, PortError> {
         let item = self.ports.get(&token(name)).await?;
         item.as_ref().map(Held::read).transpose().map(Option::flatten)
@@ -189,7 +189,7 @@ impl<P: Ports> Access<P> {
     /// A page of tokens by name, and the name with which the next one begins.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn tokens(&self, after: Option<&TokenName>, limit: u32) -> Result<(Vec<Held>, Option<String>), PortError> {
         let cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
         let page = self.ports.query(&Query::table(TOKENS, limit).after(cursor)).await?;
@@ -200,7 +200,7 @@ impl<P: Ports> Access<P> {
         Ok((all, page.next.map(|next| next.key.sk)))
     }
 
-    /// The time, as tokens are compared with it.
+    /// The time by which tokens expire.
     pub fn now(&self) -> Timestamp {
         self.ports.now()
     }
@@ -211,7 +211,7 @@ impl<P: Ports> Access<P> {
         Ok(held)
     }
 
-    /// Written at most once an hour. That it was used is no reason to refuse a request, so a write that fails is only logged.
+    /// Records the use of a token, at most once an hour. A failed write must not refuse the request, so it is only logged.
     async fn note_use(&self, held: &Held, now: Timestamp) {
         let hour = Timestamp(now.0.div_euclid(HOUR) * HOUR);
         if held.used.is_some_and(|used| used >= hour) {
@@ -228,7 +228,7 @@ impl<P: Ports> Access<P> {
             remove: vec![],
             raise: false,
         };
-        // Another instance may have written it; either way, it is not written again within the hour.
+        // Another instance may have written it. In any case it is not written again within the hour.
         if let Err(error) = self.ports.write(&write).await {
             tracing::warn!(token = name.as_str(), %error, "that a token was used could not be noted");
         }
@@ -249,7 +249,7 @@ impl<P: Ports> Access<P> {
     fn keep(&self, name: &TokenName, what: Remembered) {
         let mut all = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST && !all.contains_key(name) {
-            // Names that somebody made up go first: they do not cost those who have a token a read each.
+            // Invented names are dropped first, so that they do not cause reads for holders of valid tokens.
             all.retain(|_, known| known.held.is_some());
             if all.len() >= MOST {
                 all.clear();

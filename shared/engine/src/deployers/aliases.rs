@@ -1,6 +1,6 @@
-//! The steps that look at aliases and change them. Each looks first, so that it may be taken any number of times. Each change names
-//! the revision that was looked at, and the look comes before the step claims the attempt. So of two steps at the same time, the
-//! one that claimed later prevails: either it has seen what the other one changed, or one of the two changes is refused.
+//! The steps that read and change aliases. Each reads first, so that it may be repeated. Each change names the revision that was
+//! read, and the read comes before the step claims the attempt. So of two concurrent steps, the one that claimed later prevails:
+//! either it has seen the changes of the other one, or one of the two changes is refused.
 
 use super::step::{Done, Step};
 use crate::aliases::{Alias, Aliases, Readiness, Route};
@@ -12,17 +12,17 @@ use keelway_domain::deployments::plan::{self, Function, Image};
 use keelway_domain::deployments::rights::Rights;
 use std::collections::BTreeMap;
 
-/// The version that no weight can be put on.
+/// The pseudo-version that cannot have a weight.
 const LATEST: &str = "$LATEST";
 
 /// The aliases of a config's targets, by their names.
 pub type Seen = BTreeMap<String, Result<Option<Alias>, PortError>>;
 
-/// Looks at every alias.
+/// Reads every alias.
 pub async fn see(cloud: &impl Aliases, definition: &Definition, rights: &Rights) -> Seen {
     let mut seen = Seen::new();
     for target in &definition.targets {
-        // A target that names no alias is told by the first step.
+        // The first step reports targets that name no alias.
         if let (Ok((_, alias)), Some(function)) = (plan::place(target), rights.function(&target.name)) {
             seen.insert(target.name.clone(), cloud.find(&function, alias).await);
         }
@@ -30,7 +30,7 @@ pub async fn see(cloud: &impl Aliases, definition: &Definition, rights: &Rights)
     seen
 }
 
-/// Remembers where every alias points, and what the image means there.
+/// Records the present version of every alias, and the version that the image means there.
 pub fn look(step: &mut Step) -> Result<Done, PortError> {
     let image = match plan::image(&step.definition) {
         Ok(image) => image,
@@ -53,7 +53,7 @@ pub fn look(step: &mut Step) -> Result<Done, PortError> {
     Ok(Done::Go)
 }
 
-/// Makes a version of the code at each function that has none yet, and remembers it.
+/// Publishes the code as a version of each function that does not have it yet, and records the version.
 pub async fn publish(cloud: &impl Aliases, step: &mut Step) -> Result<Done, PortError> {
     let (Ok(Image::Code(code)), Some(_)) = (plan::image(&step.definition), &step.rights.code) else { return Ok(Done::Go) };
     let mut made: BTreeMap<Function, String> = BTreeMap::new();
@@ -77,7 +77,7 @@ pub async fn publish(cloud: &impl Aliases, step: &mut Step) -> Result<Done, Port
     Ok(Done::Go)
 }
 
-/// Waits until the versions can be called.
+/// Waits until the versions can be invoked.
 pub async fn ready(cloud: &impl Aliases, step: &mut Step) -> Result<Done, PortError> {
     let mut seen = vec![];
     for (target, function, _) in targets(step) {
@@ -94,7 +94,7 @@ pub async fn ready(cloud: &impl Aliases, step: &mut Step) -> Result<Done, PortEr
     Ok(Done::Go)
 }
 
-/// Gives the new version its weight at each alias.
+/// Sets the weight of the new version at each alias.
 pub async fn shift(cloud: &impl Aliases, step: &mut Step, weight: u8) -> Result<Done, PortError> {
     for (target, function, alias) in targets(step) {
         let place = step.place(&target);
@@ -116,7 +116,7 @@ pub async fn shift(cloud: &impl Aliases, step: &mut Step, weight: u8) -> Result<
     Ok(Done::Go)
 }
 
-/// Takes every alias back to where it was at the beginning. One that cannot be taken back does not keep the others from it.
+/// Reverts every alias to its version at the beginning. A failure with one alias does not prevent the others.
 pub async fn back(cloud: &impl Aliases, step: &mut Step, status: Status) -> Result<Done, PortError> {
     let (mut later, mut refused) = (None, None);
     for (target, function, alias) in targets(step) {
@@ -160,23 +160,23 @@ async fn take_back(
     }
 }
 
-/// What an alias should be at a weight.
+/// The route of an alias at a weight.
 fn route(place: &Place, weight: u8) -> Route {
     match &place.from {
         Some(from) if weight < 100 && *from != place.to && from != LATEST => {
             Route { version: from.clone(), canary: Some((place.to.clone(), weight)) }
         }
-        // There is nothing to share the requests with.
+        // There is no other version to share the requests with.
         _ => Route::to(&place.to),
     }
 }
 
-/// Whether an alias points where this deployment found it or put it.
+/// Whether the route of an alias was found or set by this deployment.
 fn is_ours(place: &Place, route: &Route) -> bool {
     route.version == place.to || place.from.as_ref() == Some(&route.version)
 }
 
-/// The targets with the functions that they may use, and aliases.
+/// The targets, with their permitted functions and their aliases.
 pub fn targets(step: &Step) -> Vec<(Target, Function, String)> {
     let named = |target: &Target| {
         let (_, alias) = plan::place(target).ok()?;
@@ -186,7 +186,7 @@ pub fn targets(step: &Step) -> Vec<(Target, Function, String)> {
 }
 
 impl Step {
-    /// The alias of a target, as it was before the step claimed the attempt.
+    /// The alias of a target, as read before the step claimed the attempt.
     fn seen(&mut self, target: &Target) -> Result<Option<Alias>, PortError> {
         let another = || PortError::Contended { request: "step", reason: "another step was taken meanwhile".into() };
         self.seen.remove(&target.name).unwrap_or_else(|| Err(another()))

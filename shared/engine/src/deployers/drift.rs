@@ -1,4 +1,5 @@
-//! Looks at what the targets of a config serve, and tells the config. Whether that is drift, and what follows, is decided there.
+//! Reads what the targets of a config serve, and sends the result to the config, which decides whether that is drift, and what
+//! follows.
 
 use super::aliases::Seen;
 use super::step::Step;
@@ -11,7 +12,7 @@ use keelway_domain::deployments::{Config, Served, Sight, plan};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeMap;
 
-/// A version that was deployed, and where.
+/// A deployed version, with its targets.
 pub struct Deployed {
     n: u64,
     pub definition: Definition,
@@ -19,14 +20,14 @@ pub struct Deployed {
 }
 
 impl Deployed {
-    /// The active version of a config; `None`: there is none, or what is kept of it does not say where it was deployed.
+    /// The active version of a config. `None`: there is none, or its record lacks the targets.
     pub async fn active<P: Ports>(engine: &Deployments<P>, of: &Address, x: &Config) -> Result<Option<Self>, PortError> {
         let Some(n) = x.active.as_ref().map(|active| active.n) else { return Ok(None) };
         let Ok(Some((past, snapshot))) = engine.ended(of, n).await? else { return Ok(None) };
         Ok(Some(Self { n, definition: snapshot.definition, places: Checkpoint::of(&past.deployment).aliases }))
     }
 
-    /// What was seen, beside what was deployed; `None`: there is nothing to tell.
+    /// What the targets serve beside what was deployed. `None`: there is nothing to report.
     fn sight(&self, x: &Config, at: Timestamp, seen: impl Iterator<Item = (String, String)>) -> Option<Sight> {
         let places: BTreeMap<String, Served> =
             seen.filter_map(|(name, serves)| Some((name.clone(), Served { expected: self.expected(&name)?, serves }))).collect();
@@ -35,7 +36,7 @@ impl Deployed {
         (!places.is_empty() && (differs || known)).then_some(Sight { n: self.n, at, places })
     }
 
-    /// What a target is to serve. After a test, that is what it served before.
+    /// What a target should serve. After a test, that is the version before.
     fn expected(&self, target: &str) -> Option<String> {
         let place = self.places.get(target)?;
         let version = if plan::is_test(&self.definition) { place.from.clone()? } else { place.to.clone() };
@@ -43,10 +44,10 @@ impl Deployed {
     }
 }
 
-/// What a look at a config at rest has seen. An alias that nobody may read now is passed over.
+/// The result for an idle config. Aliases that must not be read now are skipped.
 ///
 /// # Errors
-/// Of Lambda, if they pass.
+/// A temporary error of Lambda.
 pub fn at_rest(deployed: &Deployed, x: &Config, at: Timestamp, seen: Seen) -> Result<Option<Sight>, PortError> {
     let mut serves = vec![];
     for (name, found) in seen {
@@ -59,7 +60,7 @@ pub fn at_rest(deployed: &Deployed, x: &Config, at: Timestamp, seen: Seen) -> Re
     Ok(deployed.sight(x, at, serves.into_iter()))
 }
 
-/// What a deployment has found when it began.
+/// The result at the beginning of a deployment.
 pub fn at_start(deployed: &Deployed, x: &Config, step: &Step) -> Option<Sight> {
     let same = |name: &String| {
         let of = |definition: &Definition| definition.targets.iter().find(|target| target.name == *name).cloned();

@@ -1,4 +1,4 @@
-//! What runs before, between and after. A hook whose success is known is not run again.
+//! Hooks before, during and after a deployment. A hook that has succeeded is not run again.
 
 use super::step::{Done, Step};
 use crate::aliases::Aliases;
@@ -11,7 +11,7 @@ use keelway_domain::deployments::template;
 use keelway_domain::ids::{SubjectId, hash64};
 use serde_json::{Value, json};
 
-/// So much of what a function said is told.
+/// The most characters of a function's answer that are repeated.
 const SAID: usize = 300;
 
 /// Runs a hook; `which`: `pre`, `mid` or `post`.
@@ -40,20 +40,20 @@ pub async fn run<P: Ports>(
             step.tell(format!("{why}; it is ignored"));
             Done::Go
         }
-        // The same again will not do any better.
+        // A repetition would fail in the same way.
         (FailurePolicy::Abort, _) | (FailurePolicy::Retry, Action::ExecNewPod(_)) => Done::Fail(why),
         (FailurePolicy::Retry, _) => Done::Patiently(why),
     })
 }
 
-/// Calls a function with the deployment. Returns why it failed, if it did.
+/// Invokes a function with the deployment. Returns the reason of a failure.
 async fn invoke(
     cloud: &impl Aliases,
     step: &Step,
     which: &str,
     (function, _): (&str, &Permitted),
 ) -> Result<Option<String>, PortError> {
-    // The same whenever this hook of this attempt is called: it may be called again after a crash, or because it failed.
+    // The id is the same for every invocation of this hook in this attempt, which may be repeated after a crash or a failure.
     let id = hash64(&[
         b"hook",
         step.of.to_string().as_bytes(),
@@ -78,7 +78,7 @@ async fn invoke(
         Err(error) => return Ok(Some(error.to_string())),
     };
     let said: String = called.body.chars().take(SAID).collect();
-    // What answers HTTP requests says in its answer how they went.
+    // A function that serves HTTP reports the status in its answer.
     let answer: Value = serde_json::from_str(&called.body).unwrap_or_default();
     let status = answer.get("statusCode").and_then(Value::as_u64).unwrap_or(200);
     Ok(match (called.status, called.error) {
@@ -89,10 +89,10 @@ async fn invoke(
     })
 }
 
-/// Points tags of artifact sources to the deployed images. Returns why that failed, if it did.
+/// Moves tags of artifact sources to the deployed images. Returns the reason of a failure.
 async fn tag<P: Ports>(engine: &Deployments<P>, step: &Step, tags: &[Tagged]) -> Result<Option<String>, PortError> {
     let images = template::images(&step.definition.template);
-    // The same time whenever it is repeated.
+    // A repetition must use the same time.
     let at = step.deployment.claim.as_ref().map_or(step.deployment.since, |claim| claim.at);
     for Tagged { container, to } in tags {
         let Some(image) = images.get(container) else {

@@ -1,4 +1,4 @@
-//! Looks at what the targets of a config at rest serve.
+//! Reads what the targets of an idle config serve.
 
 use super::drift::{self, Deployed};
 use super::{Deployers, aliases};
@@ -29,7 +29,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Look<'_, P, C> {
         self.on.state(self.of).await
     }
 
-    /// Nobody claims a look: what it has seen counts for the version that was looked at.
+    /// A look needs no claim: its result counts only for the version that was looked at.
     async fn claim(&self, x: &Config) -> Result<Claim<Self::Task>, PortError> {
         let rests = x.in_flight().is_none() && x.active.as_ref().is_some_and(|active| active.n == self.n);
         if !rests {

@@ -1,10 +1,9 @@
-//! The deployers that Keelway runs itself: they carry out deployments to aliases of functions, by the contract that every deployer
-//! has. One claims, says how far it is, and ends. Deployments that name a task or a build are started here ([`run`]).
+//! The deployers that Keelway runs itself. They carry out deployments to aliases of functions by the contract of all deployers:
+//! claim, report progress, end. Deployments that name a task or a build are started here ([`run`]).
 //!
-//! One message is one step ([`next`]): look at the aliases, claim the attempt (the same claim again gets it again, with a new
-//! token, so whoever took an earlier step and is still at it counts no more), do what is desired and what the checkpoint says is
-//! next, keep the next checkpoint with a lease that reaches beyond it, and send the message of the next step. A lost message costs
-//! time: when the lease ends, the engine sends another one.
+//! Each message is one step ([`next`]): read the aliases, claim the attempt (a repeated claim gets a new token, which makes that of
+//! an earlier step invalid), carry out the stage of the checkpoint, store the next checkpoint with a lease that is longer than the
+//! pause, and send the message of the next step. A lost message only costs time: when the lease ends, the engine sends another one.
 
 mod aliases;
 mod drift;
@@ -32,18 +31,18 @@ use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use uuid::Uuid;
 
-/// A delivery of the deployers.
+/// A message that the deployers receive.
 pub type Delivery = crate::protocol::Delivery<Job>;
 
-/// Whoever waits looks at least so often.
+/// The longest pause between two looks of a waiting step.
 const LOOK: Span = Span::minutes(14);
-/// The lease reaches so far beyond the next step.
+/// How far the lease reaches beyond the next step.
 const GRACE: Span = Span::seconds(45);
-/// The exit codes of a deployment that succeeded, and of one that did not.
+/// The exit codes of success and failure.
 const SUCCEEDED: i64 = 0;
 const FAILED: i64 = 1;
 
-/// Which attempt a message is about.
+/// The attempt of a message.
 #[derive(Clone, Copy)]
 struct Attempt<'a> {
     of: &'a Address,
@@ -52,19 +51,19 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Identifies its claim.
+    /// The id of its claim.
     fn claim(&self) -> u64 {
         let Self { of, n, attempt } = self;
         hash64(&[b"built in", of.namespace.as_bytes(), of.name.as_bytes(), &n.to_be_bytes(), &attempt.to_be_bytes()])
     }
 
-    /// The claim of this function, with a token that nobody else knows.
+    /// The claim of this function, with a random token.
     fn call(&self, lease: Span) -> (String, Call) {
         let token = sha256_hex(Uuid::now_v7().as_bytes());
         (token.clone(), Call::Claim { by: SOURCE.into(), id: self.claim(), token, lease })
     }
 
-    /// The deployment, if this function is to carry it out, or does; or a part of it for somebody else.
+    /// The deployment, if this function carries it or a part of it out, or must do so.
     fn present<'x>(&self, x: &'x Config) -> Option<&'x Deployment> {
         let d = x.in_flight().filter(|d| (d.n, d.attempt) == (self.n, self.attempt))?;
         let (is_asked, claim) = match &d.part {
@@ -83,7 +82,7 @@ pub struct Deployers<P, C> {
 }
 
 impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
-    /// On this engine and with these APIs. `callback`: the address of Keelway's own API, for what is started; empty: it knows.
+    /// On this engine and these APIs. `callback`: the address of Keelway's API for tasks and builds. Empty: they know it.
     pub fn new(engine: Deployments<P>, cloud: C, callback: &str) -> Self {
         Self { engine, cloud, callback: callback.to_owned() }
     }
@@ -92,24 +91,25 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
         Ok(self.engine.states(std::slice::from_ref(of)).await?.into_iter().next().flatten())
     }
 
-    /// What a stage may use now.
+    /// The resources that a stage may use now.
     async fn rights(&self, of: &Address, definition: &Definition, stage: Stage) -> Result<Result<Rights, String>, PortError> {
         let border = Border::of(self.ports(), &of.namespace).await?;
         Ok(Rights::of(definition, stage, border.standing(definition.vouched, &self.engine.home())))
     }
 
-    /// Says something of an attempt. If it counts, and the attempt goes on at a time, the message for that time follows.
+    /// Reports on an attempt. If the claim is valid and the attempt continues at a later time, this sends the message for that
+    /// time.
     async fn say(&self, attempt: Attempt<'_>, call: &Call, next: Option<Timestamp>) -> Result<Handled, PortError> {
         match (self.engine.say(attempt.of, attempt.n, call).await?.reply, next) {
             (Reply::Desired(_), Some(at)) => self.send(attempt, at).await?,
             (Reply::Desired(_), None) => {}
-            // Somebody else goes on, or the deployment has ended: then what was said does not count.
+            // If another worker has taken over, or the deployment has ended, the call does not count.
             (Reply::Refused(_), _) => return Ok(Handled::Stale),
         }
         Ok(Handled::Committed)
     }
 
-    /// Sends the message of the step at a time.
+    /// Sends the message of the next step for a time.
     async fn send(&self, attempt: Attempt<'_>, at: Timestamp) -> Result<(), PortError> {
         let letter = Job::Start { of: attempt.of.clone(), n: attempt.n, attempt: attempt.attempt, at }.letter();
         let name = format!("deployer-{:016x}-{}", attempt.claim(), at.0);

@@ -1,4 +1,4 @@
-//! Takes the next step of an attempt, if it is time, or if there is news.
+//! Takes the next step of an attempt, if it is due, or if an order must not wait.
 
 use super::drift::{self, Deployed};
 use super::step::Step;
@@ -15,10 +15,10 @@ use keelway_domain::deployments::runner::Started;
 use keelway_domain::deployments::{Call, Config, Deployment, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};
 
-/// Most steps take less than this. Whoever takes a longer one says so meanwhile; whoever stops in the middle is followed by
-/// another one when it ends, whatever becomes of the message in the queue.
+/// The lease during a step. A longer step renews it; an interrupted step is repeated when the lease ends, whatever happens to the
+/// message in the queue.
 const STEP: Span = Span::seconds(45);
-/// The claim is renewed after this time, and again and again: a hook may take minutes.
+/// The interval at which the claim is renewed during a step: a hook may take minutes.
 const BEAT: Span = Span::seconds(15);
 
 pub(super) struct Next<'a, P, C> {
@@ -28,7 +28,7 @@ pub(super) struct Next<'a, P, C> {
     pub cause: Cause,
 }
 
-/// A step that is claimed.
+/// A claimed step.
 pub(super) struct Claimed {
     token: String,
     x: Config,
@@ -41,7 +41,7 @@ pub(super) struct Claimed {
 impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
     type Found = Config;
     type Task = Claimed;
-    /// The step as it was taken, and the exit code if it was the last one.
+    /// The result of a step, with the exit code if it was the last one.
     type Outcome = (Step, Option<i64>);
 
     async fn find(&self) -> Result<Option<Config>, PortError> {
@@ -53,7 +53,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
         let Some(d) = attempt.present(x) else { return Ok(Claim::Unwanted) };
         let (is_news, due) = when(x, d);
         if !is_news {
-            // This step was taken.
+            // This step is complete.
             if self.at < due {
                 return Ok(Claim::Unwanted);
             }
@@ -94,7 +94,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
         Ok(Some((step, exit)))
     }
 
-    /// Says how far it is, and sends the next message; or says how it ended.
+    /// Reports the progress and sends the next message, or reports the end.
     async fn tell(&self, _: &Config, task: Claimed, (step, exit): Self::Outcome) -> Result<Handled, PortError> {
         let Claimed { token, x, .. } = task;
         if task.step.point.stage == Stage::Look && step.point.stage != Stage::Look {
@@ -108,7 +108,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
         }
         let waits = point.hold.is_some() || point.paused;
         let next = if waits { now + LOOK } else { point.due.min(now + LOOK) };
-        // Every message has a time of its own, so that a copy of this one is known to be one.
+        // Every message has another time, so that a copy of this one can be recognised.
         point.at = next.max(Timestamp(self.at.0 + 1));
         progress.checkpoint = point.text();
         let beat = Call::Heartbeat { token, running: true, lease: (point.at + GRACE) - now, progress };
@@ -117,9 +117,9 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
 
     async fn owed(&self, x: &Config) -> Result<(), PortError> {
         match self.attempt.present(x) {
-            // Whoever took the step may have stopped before it sent the next message.
+            // The worker may have stopped before it sent the next message.
             Some(d) => self.on.send(self.attempt, when(x, d).1).await,
-            // It may be this message that ended it.
+            // An earlier delivery of this message may have ended the attempt.
             None => self.on.engine.remind(self.attempt.of, x).await,
         }
     }
@@ -136,7 +136,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
 }
 
 impl<P: Ports, C: Aliases + Runners> Next<'_, P, C> {
-    /// Tells the config if a deployment does not begin where the last one ended.
+    /// Reports to the config if a deployment does not begin where the last one ended.
     async fn compare(&self, x: &Config, step: &Step) -> Result<(), PortError> {
         let (engine, of) = (&self.on.engine, self.attempt.of);
         let Some(deployed) = Deployed::active(engine, of, x).await? else { return Ok(()) };
@@ -147,7 +147,7 @@ impl<P: Ports, C: Aliases + Runners> Next<'_, P, C> {
     }
 }
 
-/// Whether there is news that does not wait for the next job, and the time of that job. Jobs for an earlier time have been done.
+/// Whether an order must not wait for the next job, and the time of that job. Jobs for earlier times are complete.
 fn when(x: &Config, d: &Deployment) -> (bool, Timestamp) {
     match Started::of(d).filter(|_| d.part.is_none()) {
         Some(started) => (started.is_news(d), started.at),

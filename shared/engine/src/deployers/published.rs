@@ -1,5 +1,5 @@
-//! What a rollback goes back to was published when it was deployed: the aliases are pointed to that version, and none is made of
-//! the same code again.
+//! Rollbacks reuse published versions: the aliases point to the version that was published at that time, and the code is not
+//! published again.
 
 use super::aliases::targets;
 use super::step::Step;
@@ -9,8 +9,8 @@ use crate::ports::{PortError, Ports};
 use keelway_domain::deployments::checkpoint::Checkpoint;
 use keelway_domain::deployments::definition::Target;
 
-/// Finds the versions that the version to go back to has deployed, if they are of the same image, at the same targets, and still
-/// there.
+/// Finds the Lambda versions that the version to go back to has deployed, if image and targets are the same and the versions still
+/// exist.
 pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Aliases, step: &mut Step) -> Result<(), PortError> {
     let Some(release) = step.deployment.rollback.as_ref().map(|rollback| rollback.release) else { return Ok(()) };
     let Ok(Some((past, snapshot))) = engine.ended(&step.of, release).await? else { return Ok(()) };
@@ -25,7 +25,7 @@ pub async fn find<P: Ports>(engine: &Deployments<P>, cloud: &impl Aliases, step:
         match cloud.readiness(&function, &version).await {
             Ok(Readiness::Ready | Readiness::Pending) => {}
             Err(error) if error.passes() => return Err(error),
-            // It was deleted meanwhile: the code is published once more.
+            // The version was deleted meanwhile, so the code is published again.
             Ok(Readiness::Failed(_)) | Err(_) => continue,
         }
         if let Some(place) = step.point.aliases.get_mut(&target.name) {

@@ -1,4 +1,4 @@
-//! Starts the task or the build that carries an attempt out, asks for its state now and then, and stops it.
+//! Starts the task or build that carries an attempt out, polls its state, and stops it.
 
 use super::next::Next;
 use super::{Attempt, Deployers, GRACE, LOOK};
@@ -14,15 +14,16 @@ use keelway_domain::deployments::runner::{Became, Look, Started, Which};
 use keelway_domain::deployments::{Call, Deployment, Desired, Progress, Reply};
 use keelway_domain::time::{Span, Timestamp};
 
-/// Requests take less than this.
+/// The lease during requests.
 const REQUESTS: Span = Span::seconds(45);
-/// Its state is asked for after this time, then after twice as long, and so on, but at least every [`LOOK`]: events tell it sooner.
+/// The pause before the first read of the state. It doubles with each further read, up to [`LOOK`], because events usually arrive
+/// sooner.
 const FIRST_LOOK: Span = Span::seconds(15);
-/// ECS shows a task for an hour after its end, and CodeBuild a build for a year. What is not shown that long after its start has
-/// ended.
+/// How long after its start a task or build that is not shown counts as ended. ECS shows a task for an hour after its end,
+/// CodeBuild a build for a year.
 const FORGOTTEN: Span = Span::minutes(30);
 
-/// A task or build whose end is the deployment's.
+/// A task or build that carries out a deployment: its end is the end of the deployment.
 struct Run<'a, P, C> {
     on: &'a Deployers<P, C>,
     attempt: Attempt<'a>,
@@ -31,7 +32,7 @@ struct Run<'a, P, C> {
     at: Timestamp,
 }
 
-/// It is claimed for.
+/// A claim for a task or build.
 struct Claimed {
     token: String,
     desired: Desired,
@@ -42,7 +43,7 @@ struct Claimed {
 impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
     type Found = ();
     type Task = Claimed;
-    /// What is said of it, and when it is asked for again.
+    /// The call to the deployment, and the time of the next look.
     type Outcome = (Call, Option<Timestamp>);
 
     async fn find(&self) -> Result<Option<()>, PortError> {
@@ -57,8 +58,8 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
         Ok(Claim::Mine(Claimed { token, desired, d, now: told.now }))
     }
 
-    /// Asks what became of it, and has it stop if the deployment is to. The events of ECS and CodeBuild tell the engine the same,
-    /// mostly sooner.
+    /// Asks for the state, and stops the task or build if the deployment is cancelled. The events of ECS and CodeBuild bring the
+    /// same state, mostly sooner.
     async fn outside(&self, (): &(), task: &Claimed) -> Result<Option<Self::Outcome>, PortError> {
         let (cloud, now, token) = (&self.on.cloud, task.now, task.token.clone());
         let (mut point, look) = match Started::of(&task.d) {
@@ -66,7 +67,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
                 let look = cloud.look(self.starter, &known.arn).await?;
                 (known, look)
             }
-            // It may have been started, and nobody knows as what: the same request tells.
+            // It may have been started without a known ARN; the same request returns it.
             None => match self.on.launch(self.attempt, (self.starter, self.vouched)).await? {
                 Ok(arn) => (Started { arn, ..Started::default() }, Look::Waits),
                 Err(why) => return Ok(Some((failed(token, why), None))),
@@ -95,7 +96,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
         }
         let pause = Span(FIRST_LOOK.0 << point.looks.min(10)).min(LOOK);
         point.looks = point.looks.saturating_add(1);
-        // Every message has a time of its own, so that a copy of this one is known to be one.
+        // Every message has another time, so that a copy of this one can be recognised.
         point.at = (now + pause).max(Timestamp(self.at.0 + 1));
         progress.checkpoint = point.text();
         let beat = Call::Heartbeat { token, running, lease: (point.at + GRACE) - now, progress };
@@ -108,8 +109,8 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
 }
 
 impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
-    /// Starts what carries the attempt out, unless it is known to have been started; has it stop if the deployment is to.
-    /// `vouched`: as the definition says.
+    /// Starts the task or build of the attempt, unless it was started; stops it if the deployment must stop. `vouched`: see the
+    /// definition.
     pub(super) async fn start(&self, next: &Next<'_, P, C>, (starter, vouched): (&Starter, bool)) -> Result<Handled, PortError> {
         let attempt = next.attempt;
         if let Err(why) = starter.is_complete() {
@@ -118,14 +119,15 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
         if starter.waits() {
             return work(self.ports(), next.cause, &Run { on: self, attempt, starter, vouched, at: next.at }).await;
         }
-        // Whoever is started claims the deployment itself.
+        // The started task claims the deployment itself.
         match self.launch(attempt, (starter, vouched)).await? {
             Ok(_) => Ok(Handled::Committed),
             Err(why) => self.refuse(attempt, why).await,
         }
     }
 
-    /// Starts it, if the project may use it now: its ARN, or why not. What runs already may go on, and may always be stopped.
+    /// Starts it, if the project may use it now; returns its ARN, or why not. A running one may continue, and may always be
+    /// stopped.
     async fn launch(
         &self,
         attempt: Attempt<'_>,
@@ -151,7 +153,7 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
         }
     }
 
-    /// The attempt fails before anything is started.
+    /// Fails the attempt before anything is started.
     async fn refuse(&self, attempt: Attempt<'_>, why: String) -> Result<Handled, PortError> {
         let (token, claim) = attempt.call(REQUESTS);
         match self.engine.say(attempt.of, attempt.n, &claim).await?.reply {

@@ -1,4 +1,4 @@
-//! What a step does, and which one follows.
+//! The stages of a deployment: the changes of each, and the next one.
 
 use super::step::{Done, Step};
 use super::{Deployers, FAILED, SUCCEEDED, aliases, hooks, published};
@@ -10,7 +10,7 @@ use keelway_domain::deployments::{Desired, MAX_CHECKPOINT, Status, plan, rights}
 use keelway_domain::time::Span;
 
 impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
-    /// Does what is next, unless it is denied. Returns the exit code if nothing is.
+    /// Takes the next step, unless it is denied. Returns the exit code at the end.
     pub(super) async fn take(&self, step: &mut Step, desired: Desired, denied: Option<String>) -> Option<i64> {
         let now = step.now;
         if desired == Desired::Cancel && step.point.stage != Stage::Back {
@@ -88,7 +88,7 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
     }
 }
 
-/// What follows the stage that is done.
+/// Enters the stage after a complete one.
 fn advance(step: &mut Step) -> Option<i64> {
     let stages = plan::stages(&step.definition, &step.point, step.at_once());
     let place = stages.iter().position(|stage| *stage == step.point.stage);
@@ -100,7 +100,7 @@ fn advance(step: &mut Step) -> Option<i64> {
         let weights = plan::weights(&step.definition.strategy, step.at_once());
         match weights.get(n).and_then(|weight| weight.bake) {
             Some(bake) => due = due + bake,
-            // Whoever asks for more proceeds by that: nothing holds it.
+            // The other deployer proceeds by asking for more, so there is no hold.
             None if so_far => {}
             None => {
                 hold = Some(step.deployment.proceeds);
@@ -138,7 +138,7 @@ fn succeed(step: &mut Step) -> Option<i64> {
     Some(SUCCEEDED)
 }
 
-/// The deployment fails: at once if nothing was changed, or after the aliases are back.
+/// Fails the deployment: at once if nothing was changed, otherwise after the aliases are reverted.
 fn give_up(step: &mut Step, why: &str) -> Option<i64> {
     step.tell(why);
     step.point.why = why.chars().take(500).collect();

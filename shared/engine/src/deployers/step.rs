@@ -9,20 +9,20 @@ use keelway_domain::deployments::rights::Rights;
 use keelway_domain::deployments::{Config, Deployment, Progress, Status, TargetProgress, WHOLE, plan};
 use keelway_domain::time::Timestamp;
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
-    /// It is done: the next one follows.
+    /// Complete: the next step follows.
     Go,
-    /// It has to be tried again, and why.
+    /// It must be repeated, for this reason.
     Again(String),
-    /// It has to be tried again for as long as the deployment may take.
+    /// It must be repeated until the deadline of the deployment, for this reason.
     Patiently(String),
-    /// The deployment fails.
+    /// The deployment fails, for this reason.
     Fail(String),
 }
 
-/// A request that failed: for now, or for good with what the service said.
+/// A failed request: temporary, or final with the message of the service.
 impl From<PortError> for Done {
     fn from(error: PortError) -> Self {
         if error.passes() { Self::Again(error.to_string()) } else { Self::Fail(error.to_string()) }
@@ -32,30 +32,30 @@ impl From<PortError> for Done {
 /// A deployment while one of its steps is taken.
 #[derive(Clone)]
 pub struct Step {
-    /// Of which config.
+    /// The deployment config.
     pub of: Address,
-    /// Which version, as it is now.
+    /// The deployment in its present state.
     pub deployment: Deployment,
-    /// The version's name.
+    /// The name of the version.
     pub name: String,
-    /// What it deploys, and how.
+    /// The definition that it deploys.
     pub definition: Definition,
-    /// Nothing of this config was ever complete.
+    /// Whether no version of this config was ever complete.
     pub first: bool,
-    /// Where it is.
+    /// The checkpoint.
     pub point: Checkpoint,
-    /// What is told.
+    /// The progress to be reported.
     pub progress: Progress,
     /// When the step began.
     pub now: Timestamp,
-    /// The aliases before that, if the step needs them.
+    /// The aliases before the step, if it needs them.
     pub seen: Seen,
-    /// What the step may use.
+    /// The resources that the step may use.
     pub rights: Rights,
 }
 
 impl Step {
-    /// As the config says it is.
+    /// The work in the state of a config.
     pub fn new(
         of: &Address,
         (x, deployment): (&Config, &Deployment),
@@ -76,8 +76,8 @@ impl Step {
         }
     }
 
-    /// Whether all requests go to the new version at once: nothing of this config is deployed yet, so nobody compares it with
-    /// anything; or what it goes back to was deployed before, and what is deployed is to be gone.
+    /// Whether all requests go to the new version at once: nothing of this config is deployed yet, so there is nothing to compare
+    /// with; or it is a rollback, and the present version must go.
     pub fn at_once(&self) -> bool {
         self.first || self.goes_back()
     }
@@ -93,7 +93,7 @@ impl Step {
         plan::goes_so_far(&plan::weights(&self.definition.strategy, self.at_once()), until, self.point.stage, next)
     }
 
-    /// Tells a sentence, and keeps it in the log.
+    /// Reports a sentence, and adds it to the log.
     pub fn tell(&mut self, message: impl Into<String>) {
         let message = message.into();
         if !self.progress.tail.ends_with(&format!(" {message}\n")) {
@@ -102,7 +102,7 @@ impl Step {
         self.progress.message = message;
     }
 
-    /// Tells where a target is.
+    /// Reports the status of a target.
     pub fn tell_target(&mut self, target: &Target, status: Status, message: impl Into<String>) {
         self.progress.targets.insert(target.name.clone(), TargetProgress { status, message: message.into() });
     }

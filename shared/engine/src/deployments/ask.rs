@@ -1,4 +1,4 @@
-//! Asks the registries themselves. Their events are best effort: a push whose event got lost is found here.
+//! Asks the registries for pushes whose events were lost, because their events are delivered on a best-effort basis.
 
 use super::{Address, Deployments, images, keys};
 use crate::item::{Item, Key};
@@ -13,28 +13,27 @@ use keelway_domain::deployments::template::digest;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A source is asked about again after this: a little less than the sweep's usual period, so that each sweep asks.
+/// The interval at which a source is asked for: a little less than the sweep's usual interval, so that each sweep asks.
 const EVERY: Span = Span::seconds(4 * 60);
-/// So many sources, and so many entries of one source, are looked at.
+/// The most sources, and the most entries of one source, that are read.
 const MOST: usize = 10_000;
 const PAGE: u32 = 200;
 
-/// What asking found.
+/// The result of asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// Sources that were asked about.
+    /// The number of sources that were asked for.
     pub sources: usize,
-    /// Tags that pointed to another image than was known.
+    /// The number of tags that point to another image than was known.
     pub moved: usize,
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Asks about every source that nobody asked about for a while, those first that have waited longest, as long as there is
-    /// `more` time. A registry that does not answer does not keep the others from being asked. This wakes no config: the sweep
-    /// looks at all of them next.
+    /// Asks for every source that is due, those first that have waited longest, as long as there is `more` time. A registry that
+    /// does not answer does not prevent requests to the others. No config is woken, because the sweep checks all configs next.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn ask_registries(&self, registry: &impl Registry, more: impl Fn() -> bool) -> Result<Asked, PortError> {
         let (entries, _) = table::all(&self.ports, Query::table(keys::ASKABLE, PAGE), MOST).await?;
         let since = |item: &Item| Timestamp(item.number("at").unwrap_or_default());
@@ -53,7 +52,7 @@ impl<P: Ports> Deployments<P> {
                 continue;
             };
             let watched = self.watched(&of).await?;
-            // Nobody waits for what its tags point to.
+            // No config watches its tags.
             if !watched.is_empty() {
                 match registry.tags(repository).await {
                     Ok(Some(tags)) => {
@@ -74,14 +73,15 @@ impl<P: Ports> Deployments<P> {
         Ok(asked)
     }
 
-    /// The tags of a source that configs watch, as [`keys::watchers`]. Not its other tags: a source may have one for each build.
+    /// The tags of a source that configs watch, in the form of [`keys::watchers`]. A source may have many more tags, for example
+    /// one for each build.
     async fn watched(&self, of: &Address) -> Result<BTreeSet<String>, PortError> {
         let query = Query::table(keys::source_partition(&of.namespace, &of.name), PAGE).prefix(keys::WATCHERS);
         let (entries, _) = table::all(&self.ports, query, MOST).await?;
         Ok(entries.iter().filter_map(|entry| keys::watched(&entry.key.sk)).map(str::to_owned).collect())
     }
 
-    /// Has tags point to what the registry said. How many of them it moves.
+    /// Points tags to the images that the registry has named. Returns how many tags have moved.
     async fn catch_up(&self, of: &Address, wanted: BTreeMap<String, Head>) -> Result<usize, PortError> {
         let tag = |tag: &str| ImageTag { namespace: of.namespace.clone(), name: of.name.clone(), tag: tag.to_owned() };
         let heads: Vec<Key> = wanted.keys().map(|name| keys::head(&tag(name))).collect();
@@ -91,7 +91,7 @@ impl<P: Ports> Deployments<P> {
             let tag = tag(&name);
             let old = known.get(&keys::head(&tag)).map(|item| images::read(item, (&of.namespace, &of.name))).transpose()?.flatten();
             if old.is_none_or(|old| old.image != head.image && old.at < head.at) {
-                // Under which of its tags is not known: the tag at hand may be one that follows others.
+                // The pushed tag is not known: this tag may follow others.
                 self.remember((&of.namespace, &of.name), digest(&head.image), |image| image.pushed("", head.at)).await?;
                 moved += usize::from(self.keep(&tag, &head).await?);
             }
@@ -99,8 +99,8 @@ impl<P: Ports> Deployments<P> {
         Ok(moved)
     }
 
-    /// What tags point to, by their names. A tag that was put on an older image counts from now on: only the registry knows when
-    /// that was. Clocks may differ, and a push that this answer does not have yet must count as the newer one.
+    /// The images of tags, by name. A tag that was moved to an older image counts from now on, because only the registry knows when
+    /// that happened. Clocks differ, and a push that this answer does not contain yet must count as newer.
     fn wanted(&self, source: &ArtifactSource, of: &Repository, tags: &[Tagged], at: Timestamp) -> BTreeMap<String, Head> {
         let mut wanted: BTreeMap<String, Head> = BTreeMap::new();
         for pushed in tags {
@@ -118,7 +118,7 @@ impl<P: Ports> Deployments<P> {
     }
 }
 
-/// Says that a source is to be asked about.
+/// The entry of a source whose registry can be asked.
 pub(crate) fn askable(of: &Address) -> Item {
     fact::entry(Item::new(keys::askable(&of.namespace, &of.name)), of)
 }

@@ -1,5 +1,5 @@
-//! Whether a sequence waits for a task. The id of the task's trigger leads to the execution, which is in the same table: an event
-//! says only that there was a task once, and may be late, replayed or sent again by a person.
+//! Checks whether a sequence waits for a task. The id of the task's trigger leads to the execution, which is in the same table. The
+//! event alone does not suffice: it may be late, replayed, or sent again by a person.
 
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Write};
@@ -19,7 +19,7 @@ pub(super) struct Awaited {
 }
 
 impl Awaited {
-    /// `None`: its trigger is none that the engine for sequences made.
+    /// `None`: the sequences engine did not make the trigger.
     pub fn of(task: &Task) -> Option<Self> {
         let trigger = RecordId::from_uuid(&task.triggered)?;
         let (project, context) = (ProjectName::new(&*task.place[0]).ok()?, Context::new(&*task.context).ok()?);
@@ -39,13 +39,13 @@ impl Awaited {
         Ok(x.outcome.is_none() && open && x.record == Some(self.trigger))
     }
 
-    /// Makes a transaction depend on it: between the read and the commit, the sequence may be aborted.
+    /// The check that makes a transaction depend on the task, because the sequence may be aborted between the read and the commit.
     pub fn check(&self) -> Write {
         Write::Check(self.key(), codec::waits_for(&self.to, &self.trigger, &self.task))
     }
 }
 
-/// The tasks that a config carries out, or is about to.
+/// The tasks that a config carries out, or will carry out next.
 pub(super) fn tasks(x: &Config) -> impl Iterator<Item = &Task> {
     x.in_flight().into_iter().chain(&x.pending).filter_map(|d| d.task.as_ref())
 }

@@ -1,5 +1,5 @@
-//! How a config and its versions are stored. What commits rarely change together has attributes of its own: a commit writes only
-//! those that differ, and a heartbeat changes little.
+//! The stored form of configs and versions. Parts that commits rarely change together are separate attributes, because a commit
+//! writes only the attributes that differ, and a heartbeat changes little.
 
 use super::keys;
 use super::message::Address;

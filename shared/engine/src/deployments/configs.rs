@@ -1,4 +1,4 @@
-//! Configs as they are applied. Definitions have no effects of their own, so the API writes them itself, and then wakes the config.
+//! Definitions of configs. They have no effects of their own, so the API writes them itself, and then wakes the config.
 
 use super::Deployments;
 use super::message::{Address, Message};
@@ -12,31 +12,31 @@ use keelway_domain::border::Vouched;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Applied, Request};
 
-/// What is to be written.
+/// A definition to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted<'a> {
     /// What it says.
     pub definition: &'a Definition,
     /// The text as it was written.
     pub source: &'a str,
-    /// Who writes it.
+    /// The identity of the author.
     pub by: &'a str,
-    /// The version that is asked for with it, as the generator does.
+    /// The version that the definition asks for, as a generated one does.
     pub request: Option<Request>,
-    /// What it replaces; `None`: whatever is in force.
+    /// The definition that it must replace. `None`: any.
     pub over: Option<Over>,
 }
 
-/// The version of a definition that a request replaces.
+/// The definition that a request replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Over {
-    /// The version; 0: there must be none.
+    /// The version. 0: there must be no definition.
     pub version: i64,
-    /// Identifies the request: sent again, it finds its own definition in force, and that is no conflict. Not 0.
+    /// The id of the request, which must not be 0. A repeated request finds its own definition in force, which is not a conflict.
     pub asked: u64,
 }
 
-/// Reads a definition and its text; `None` for one that was deleted. A rollback leaves no text.
+/// Reads a definition and its text. `None`: it was deleted. After a rollback there is no text.
 ///
 /// # Errors
 /// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
@@ -46,7 +46,7 @@ pub fn read(item: &Item) -> Result<Option<(Applied, Option<String>)>, PortError>
 }
 
 impl<P: Ports> Deployments<P> {
-    /// The deployment configs as they are applied. What they say has no version of its own: [`Declared::version`] is it.
+    /// The definitions of deployment configs. Their version is [`Declared::version`].
     pub fn configs(&self) -> Declarations<'_, P, DeploymentConfigs> {
         Declarations { ports: &self.ports, kind: DeploymentConfigs, retention: self.limits.retention }
     }
@@ -56,22 +56,22 @@ impl<P: Ports> Deployments<P> {
         Declarations { ports: &self.ports, kind: ArtifactSources(self.home()), retention: self.limits.retention }
     }
 
-    /// Puts a definition in force, and wakes its config. Whoever applies what is in force already does not take a vouch away.
+    /// Puts a definition in force, and wakes its config. Applying what is in force already keeps a vouch.
     ///
     /// # Errors
-    /// Of the ports. Applying it again completes what was begun.
+    /// A port fails. Applying it again completes what was begun.
     pub async fn apply(&self, to: &Address, wanted: &Wanted<'_>) -> Result<Outcome, PortError> {
         let decide = |old: Option<&Declared<Applied>>, version| {
             let in_force = old.map_or(0, |old| old.version);
             let definition = wanted.definition.in_place_of(old.map(|old| &old.spec.definition));
-            // An earlier try may have written it, whose answer was lost. The version that it asked for may have been cut since.
+            // An earlier try, whose answer was lost, may have written it. The version that it asks for may have been cut since.
             let own = |old: &Applied| wanted.over.is_some_and(|over| over.asked == old.asked);
             let same = |old: &&Declared<Applied>| {
                 let requested = old.spec.request == wanted.request || own(&old.spec);
                 requested && old.spec.definition == definition && old.source == wanted.source
             };
             let in_force_already = old.filter(same);
-            // Whoever wrote the same first was faster all the same: two people who ask for a version each ask for one.
+            // Even the same text counts as a conflict here, because two people who ask for a version each ask for one.
             let expected =
                 wanted.over.is_none_or(|over| over.version == in_force) || in_force_already.is_some_and(|old| own(&old.spec));
             if !expected {
@@ -90,23 +90,23 @@ impl<P: Ports> Deployments<P> {
     /// Deletes a definition: its config cancels what runs, and ends. `false`: there is none.
     ///
     /// # Errors
-    /// Of the ports. Deleting it again completes what was begun.
+    /// A port fails. Deleting it again completes what was begun.
     pub async fn delete(&self, to: &Address) -> Result<bool, PortError> {
         self.configs().delete(to).await
     }
 
-    /// What a rollback makes of the definition that an item says, and what leads to it. The next one who applies or deletes it
-    /// deletes the entries it leaves.
+    /// The writes by which a rollback changes a definition and its entries. The next application or deletion removes the entries
+    /// that are no longer needed.
     pub(super) fn rewritten(&self, to: &Address, found: &Item, applied: &Applied) -> Result<(Write, Vec<Item>), PortError> {
         let configs = self.configs();
         let gone = configs.leaving(to, Some(found), Some(applied))?;
-        // The text that was applied is no longer what is in force.
+        // The applied text is no longer in force.
         let item = configs.item(to, applied, None, applied.version);
         let write = Write::Put(entries::note(item, &gone), entries::as_read(Some(found)));
         Ok((write, configs.kind.entries(to, applied)))
     }
 
-    /// Sends a config a message to look at everything again. `because` tells what caused it.
+    /// Sends a config a message to evaluate everything. `because`: the reason.
     pub(super) async fn wake(&self, to: &Address, because: String) -> Result<(), PortError> {
         table::send_all(&self.ports, &[Message::Evaluate { to: to.clone(), because }.letter()]).await
     }

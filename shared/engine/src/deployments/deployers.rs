@@ -1,6 +1,5 @@
-//! Those who carry deployments out. What they say is written at once by one conditional write of the config; an evaluation then
-//! tells what became of it. Whoever wrote may stop before it asks for the evaluation: then the lease, the deadline or the sweep
-//! does.
+//! The calls of deployers. Each is one conditional write of the config, and an evaluation then publishes the changes. If the writer
+//! stops before it orders the evaluation, the lease, the deadline or the sweep leads to one.
 
 use super::subject::Duty;
 use super::{Address, Deployments, Loaded, keys};
@@ -13,27 +12,27 @@ use keelway_domain::deployments::{Answer, Call, Config, Deployment, Past, Refuse
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 
-/// So many attempts of a version are looked through for a token.
+/// The most attempts of a version that are searched for a token.
 const ATTEMPTS: u32 = 20;
 
-/// What a deployer is told, and the config as it is then.
+/// The answer to a deployer, and the config afterwards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Told {
     /// The answer.
     pub reply: Reply,
-    /// The config; `None`: there is none.
+    /// The config. `None`: it does not exist.
     pub config: Option<Config>,
-    /// It was refused, and its token is that of no attempt of this version.
+    /// Whether the call was refused because its token belongs to no attempt of this version.
     pub stranger: bool,
-    /// When it was decided.
+    /// The time of the decision.
     pub now: Timestamp,
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Takes what a deployer says of version `n`.
+    /// Handles a deployer's call about version `n`.
     ///
     /// # Errors
-    /// Of the ports. Saying it again is always safe.
+    /// A port fails. Repeating the call is always safe.
     pub async fn say(&self, of: &Address, n: u64, call: &Call) -> Result<Told, PortError> {
         let key = keys::config(of);
         for _ in 0..COMMIT_TRIES {
@@ -50,15 +49,16 @@ impl<P: Ports> Deployments<P> {
                 if let (Reply::Refused(Refused::Conflict(_)), false) = (&reply, stranger) {
                     self.note_stray(of, n, call, now).await?;
                 }
-                // Of those who want the work, only one gets it: the others know nothing of what was said before.
+                // Only one of several claims succeeds. The others are not late calls, because their senders have made no earlier
+                // ones.
                 let comes_late = matches!(call, Call::Claim { by, .. } if by != SOURCE);
                 if matches!(reply, Reply::Desired(_)) || !stranger && !comes_late {
                     self.remind(of, &found.x).await?;
                 }
                 return Ok(Told { reply, config: Some(found.x), stranger, now });
             };
-            // Before the commit: whoever stops between the two leaves a wake-up that decides nothing, and not a lease whose end
-            // nobody sees.
+            // Before the commit: if the worker stops in between, a wake-up without effect is left, and not a lease whose end nobody
+            // notices.
             if let Some(at) = next.wake().filter(|at| found.x.wake() != Some(*at)) {
                 wake(self, next.as_ref(), at).await?;
             }
@@ -74,11 +74,10 @@ impl<P: Ports> Deployments<P> {
         Err(contended(key))
     }
 
-    /// Has a config evaluated if a deployer has said something that no evaluation has told: whoever wrote it may have stopped
-    /// there.
+    /// Orders an evaluation if a deployer's call was not published yet, because the writer may have stopped before it did.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn remind(&self, of: &Address, x: &Config) -> Result<(), PortError> {
         match x.last.as_ref().filter(|_| untold(x)) {
             Some(last) => self.wake(of, because(last.n, self.ports.now())).await,
@@ -89,13 +88,14 @@ impl<P: Ports> Deployments<P> {
     /// What a version deploys.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn snapshot(&self, of: &Address, n: u64, content: u64) -> Result<Option<Snapshot>, PortError> {
         let item = self.ports.get(&keys::snapshot(of, n, content)).await?;
         item.as_ref().map(|item| crate::json::member(item, "j")).transpose().map(Option::flatten)
     }
 
-    /// Whether a call's token is that of no attempt of the version. Nothing is kept of what strangers say: anybody can send it.
+    /// Whether the token of a call belongs to no attempt of the version. Calls of strangers are not recorded, because anybody can
+    /// send them.
     async fn is_stranger(&self, of: &Address, n: u64, call: &Call, x: &Config) -> Result<bool, PortError> {
         let (Call::Heartbeat { token, .. } | Call::Carry { token, .. } | Call::End { token, .. }) = call else { return Ok(false) };
         let owns = |d: &Deployment| d.n == n && d.claim.as_ref().is_some_and(|claim| claim.token == *token);
@@ -111,7 +111,7 @@ impl<P: Ports> Deployments<P> {
         Ok(true)
     }
 
-    /// What comes too late, or from somebody else, is recorded and does nothing. A claim that lost is no news.
+    /// Records a call that came too late or from another deployer, and has no effect. A lost claim is not recorded.
     async fn note_stray(&self, of: &Address, n: u64, call: &Call, now: Timestamp) -> Result<(), PortError> {
         let said = match call {
             Call::End { exit, message, .. } => format!("{n}: exit {exit:?} {message}"),
@@ -120,7 +120,7 @@ impl<P: Ports> Deployments<P> {
         self.note(of, &said, now).await
     }
 
-    /// Keeps in the audit what was said at a time and did nothing.
+    /// Records a call without effect in the audit.
     pub(super) async fn note(&self, of: &Address, said: &str, at: Timestamp) -> Result<(), PortError> {
         let content = hash64(&[b"stray", said.as_bytes()]);
         let expires = self.ports.now() + self.limits.retention;
@@ -129,27 +129,27 @@ impl<P: Ports> Deployments<P> {
     }
 }
 
-/// Whether an evaluation has something to tell of what a deployer said: not of a heartbeat that says nothing new.
+/// Whether an evaluation has to publish something about a deployer's call. A heartbeat without news needs none.
 fn untold(x: &Config) -> bool {
     x.last.as_ref().is_some_and(Deployment::is_untold)
 }
 
-/// Tells apart the evaluations that deployers cause.
+/// The reason in the messages for evaluations that deployers cause.
 fn because(n: u64, now: Timestamp) -> String {
     format!("deployer {n} {}", now.0)
 }
 
-/// The attributes that decide whether an entry of the audit is a command or a stray report.
+/// A stray report, if the entry of the audit is one.
 pub(super) fn stray(item: &Item) -> Result<Option<String>, PortError> {
     crate::json::member(item, "x")
 }
 
-/// An entry of the audit that is a drift.
+/// A drift, if the entry of the audit is one.
 pub(super) fn drift(item: &Item) -> Result<Option<String>, PortError> {
     crate::json::member(item, "dr")
 }
 
-/// An entry of the audit that is a command.
+/// A command, if the entry of the audit is one.
 pub(super) fn command(item: &Item) -> Result<Option<keelway_domain::deployments::Obeyed>, PortError> {
     crate::json::member(item, "j")
 }

@@ -1,5 +1,5 @@
-//! Lists over all configs: what has ended, and what nobody has claimed. Whoever reads them may see some configs only, so where a
-//! page ends is told without names.
+//! Lists over all configs: attempts that have ended, and versions that nobody has claimed. A caller may see some configs only, so
+//! the end of a page is told without names.
 
 use super::{Address, Deployments, Loaded, keys};
 use crate::item::Key;
@@ -11,17 +11,17 @@ use keelway_domain::deployments::{Config, Past, Status};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
 
-/// So many days are looked at for one page; then the next page goes on.
+/// The most days of one page.
 const DAYS: usize = 31;
 /// The length of a day, in milliseconds.
 const DAY: i64 = 86_400_000;
-/// Entries of one time that are read at once.
+/// The entries with the same time that are read at once.
 const AT_ONCE: u32 = 100;
 
-/// How what has ended is listed.
+/// The order of attempts that have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Oldest first: whoever follows what happens goes on where the last page ended.
+    /// Oldest first: a client that follows new attempts continues where the last page ended.
     #[default]
     Oldest,
     /// Newest first.
@@ -47,19 +47,19 @@ fn time_of(sort: &str) -> &str {
     sort.split('#').next().unwrap_or_default()
 }
 
-/// Where a page ends: the time of its last entry, and a hash that tells this entry from others of the same time.
+/// The end of a page: the time of its last entry, and a hash that distinguishes this entry from others with the same time.
 fn place(sort: &str) -> String {
     if sort.contains('#') { format!("{}#{}", time_of(sort), hash(hash64(&[b"place", sort.as_bytes()]))) } else { sort.to_owned() }
 }
 
-/// Where the entries of a time end.
+/// The end of the entries with a time.
 fn last_of(time: &str) -> String {
     format!("{time}#\u{10ffff}")
 }
 
 impl<P: Ports> Deployments<P> {
-    /// The sort key of the entry at which a page ended. `None`: the page ended between two days, or the entry is not there any
-    /// more; then the next page begins at its time.
+    /// The sort key of the last entry of a page. `None`: the page ended between two days, or the entry does not exist any more; the
+    /// next page then begins at its time.
     async fn find(&self, index: Index, partition: String, after: Option<&str>) -> Result<Option<String>, PortError> {
         let Some(after) = after.filter(|after| after.contains('#')) else { return Ok(None) };
         let mut query = Query::index(index, partition, AT_ONCE);
@@ -82,7 +82,7 @@ impl<P: Ports> Deployments<P> {
     /// moment.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn everywhere(
         &self,
         since: Timestamp,
@@ -134,7 +134,7 @@ impl<P: Ports> Deployments<P> {
     /// lag by a moment.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn unclaimed(&self, after: Option<&str>, limit: u32) -> Result<(Vec<Config>, Option<String>), PortError> {
         let key = |sort: &str| {
             let mut parts = sort.splitn(3, '#').skip(1).map(str::to_owned);
@@ -151,7 +151,7 @@ impl<P: Ports> Deployments<P> {
         for item in wanted.iter().filter_map(|key| items.get(key)) {
             all.push(Loaded::read(item)?.x);
         }
-        // The index may still name one that was claimed.
+        // The index may still contain a version that was claimed.
         all.retain(|x| x.in_flight().is_some_and(|d| d.status == Status::New && d.cancel.is_none()));
         Ok((all, page.next.and_then(|next| next.index_sort).map(|sort| place(&sort))))
     }

@@ -1,5 +1,5 @@
-//! What the tags of artifact sources point to. Each tag has the newest image that was pushed; an older push changes nothing. A push
-//! wakes the configs that watch its tag, and no others.
+//! The images that the tags of artifact sources point to. A tag points to the newest pushed image; an older push changes nothing. A
+//! push wakes only the configs that watch its tag.
 
 use super::message::Message;
 use super::{Address, Deployments, keys};
@@ -18,26 +18,26 @@ use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presenc
 use keelway_domain::deployments::template::digest;
 use keelway_domain::time::Timestamp;
 
-/// So many configs are found at once by their tag.
+/// The most configs in one page of the watchers of a tag.
 const PAGE: u32 = 200;
-/// So many tags of a source are looked at when a pattern is added.
+/// The most tags of a source that are read when a pattern is added.
 const TAGS: usize = 2000;
 
-/// A push, as whoever saw it tells.
+/// A reported push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Push {
-    /// Which tag.
+    /// The tag.
     pub tag: String,
     /// The image by its digest.
     pub image: String,
     /// When.
     pub at: Timestamp,
-    /// Who, as the API knows them; empty: that is not known.
+    /// The verified identity of who pushed. Empty: it is not known.
     pub by: String,
 }
 
-/// What the tags that a config watches point to. Of another namespace's, only while that consents; of one's own, nothing more is
-/// read.
+/// The images of the tags that a config watches. Tags of other namespaces count only while those consent; for tags of its own
+/// namespace, no consent is read.
 pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition) -> Result<Heads, PortError> {
     let watched: Vec<(ImageTag, Key)> = definition.watched().into_iter().map(|tag| (tag.clone(), keys::head(tag))).collect();
     if watched.is_empty() {
@@ -57,12 +57,12 @@ pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition
     Ok(heads)
 }
 
-/// What a tag of a source points to.
+/// The image of a tag.
 pub(super) fn read(item: &Item, source: (&str, &str)) -> Result<Option<Head>, PortError> {
     if is_of(item, source) { member::<Option<Head>>(item, "j") } else { Ok(None) }
 }
 
-/// What was told of an image. Items of before tell only when it was deleted.
+/// The reports about an image. Items of older versions contain only its deletion.
 pub(super) fn presence(item: &Item) -> Result<Presence, PortError> {
     let known = member::<Option<Presence>>(item, "j")?;
     Ok(known.unwrap_or_else(|| {
@@ -72,15 +72,14 @@ pub(super) fn presence(item: &Item) -> Result<Presence, PortError> {
     }))
 }
 
-/// The attribute with the source that an item is about. The partition is only a hash of its name, which others could find a second
-/// name for.
+/// The attribute with the source of an item. The partition is a hash of the name, for which somebody could find a second name.
 const SOURCE: &str = "of";
 
 fn named((namespace, name): (&str, &str)) -> String {
     format!("{namespace}/{name}")
 }
 
-/// Whether an item is about a source. One that was written before that was noted is.
+/// Whether an item belongs to a source. Items of older versions, which lack the attribute, do.
 pub(super) fn is_of(item: &Item, source: (&str, &str)) -> bool {
     item.text(SOURCE).is_none_or(|of| of == named(source))
 }
@@ -91,11 +90,11 @@ pub(super) fn name(of: &Repository, home: &Home, digest: &str) -> String {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Puts an artifact source in force, and has the tags that follow a pattern point to what was pushed before. What the tags of a
-    /// source that is deleted point to stays: configs go on with the images they have.
+    /// Puts an artifact source in force, and points tags with a pattern to earlier pushes. The images of a deleted source's tags
+    /// stay, so that its configs keep their images.
     ///
     /// # Errors
-    /// Of the ports. Applying it again completes what was begun.
+    /// A port fails. Applying it again completes what was begun.
     pub async fn apply_source(&self, at: &Address, source: &ArtifactSource, text: &str) -> Result<Outcome, PortError> {
         let outcome = self.sources().apply(at, source, text).await?;
         let (namespace, name) = (at.namespace.as_str(), at.name.as_str());
@@ -115,11 +114,11 @@ impl<P: Ports> Deployments<P> {
         Ok(self.sources().get(&Address::new(namespace, name)).await?.map(|source| source.spec))
     }
 
-    /// Keeps what was pushed if it is newer than what is known, and wakes the configs that watch the tag, or one that follows it.
-    /// `false`: no such source.
+    /// Records a push if it is newer than the known one, and wakes the configs that watch the tag, or a tag that follows it.
+    /// `false`: the source does not exist.
     ///
     /// # Errors
-    /// Of the ports. Telling it again completes what was begun.
+    /// A port fails. Reporting it again completes what was begun.
     pub async fn pushed(&self, namespace: &str, name: &str, push: &Push) -> Result<bool, PortError> {
         let Some(source) = self.source(namespace, name).await? else { return Ok(false) };
         let head = Head { image: push.image.clone(), at: push.at, by: push.by.clone() };
@@ -130,10 +129,10 @@ impl<P: Ports> Deployments<P> {
         Ok(true)
     }
 
-    /// Points a tag to an image that a namespace has deployed, if the tag's namespace lets it. `false`: no such source.
+    /// Points a tag to an image that a namespace has deployed, if the tag's namespace consents. `false`: the source does not exist.
     ///
     /// # Errors
-    /// Of the ports. Telling it again completes what was begun. Inside: there is no consent.
+    /// A port fails; reporting it again completes what was begun. Inner error: there is no consent.
     pub async fn tagged(
         &self,
         from: &str,
@@ -149,16 +148,16 @@ impl<P: Ports> Deployments<P> {
         self.pushed(reached.namespace(), reached.name(), &push).await.map(Ok)
     }
 
-    /// Remembers that an image was deleted at its source, or that one of its tags was: nothing is rolled back to an image that is
-    /// gone.
+    /// Records the deletion of an image or of one of its tags at the source, because nothing must be rolled back to a deleted
+    /// image.
     ///
     /// # Errors
-    /// Of the ports. Telling it again completes what was begun.
+    /// A port fails. Reporting it again completes what was begun.
     pub async fn deleted(&self, of: (&str, &str), digest: &str, tag: Option<&str>, at: Timestamp) -> Result<(), PortError> {
         self.remember(of, digest, |image| image.deleted(tag, at)).await
     }
 
-    /// Remembers what happened to an image at its source. What is told again, or late, changes nothing.
+    /// Records an event of an image at its source. Repeated and late reports change nothing.
     pub(super) async fn remember(
         &self,
         of: (&str, &str),
@@ -183,7 +182,7 @@ impl<P: Ports> Deployments<P> {
         .await
     }
 
-    /// Has a tag point to an image, if that is newer, and wakes who watches it.
+    /// Points a tag to an image, if that is newer, and wakes the configs that watch the tag.
     async fn point(&self, tag: &ImageTag, head: &Head) -> Result<(), PortError> {
         if !self.keep(tag, head).await? {
             return Ok(());
@@ -193,7 +192,7 @@ impl<P: Ports> Deployments<P> {
         self.for_each(query, |to| Message::Evaluate { to, because: because.clone() }).await
     }
 
-    /// Has a tag point to an image. `false`: something newer is known.
+    /// Points a tag to an image. `false`: a newer image is known.
     pub(super) async fn keep(&self, tag: &ImageTag, head: &Head) -> Result<bool, PortError> {
         let key = keys::head(tag);
         let source = (tag.namespace.as_str(), tag.name.as_str());
@@ -210,7 +209,7 @@ impl<P: Ports> Deployments<P> {
             if known.as_ref() == Some(&head) {
                 return Ok(Step::Leave(true));
             }
-            // Two pushes of one moment: every function keeps the same one.
+            // Of two pushes in the same millisecond, every function takes the same one.
             if known.is_some_and(|known| known.at == head.at && known.image > head.image) {
                 return Ok(Step::Leave(false));
             }
@@ -236,13 +235,13 @@ impl<P: Ports> Deployments<P> {
         let partition = keys::repository_partition(from, here);
         let (fed, _) = table::all(&self.ports, Query::table(partition.clone(), PAGE), TAGS).await?;
         for of in fed.iter().filter_map(fact::entered) {
-            // Whoever had it follow another repository may have stopped before deleting this entry.
+            // The source may follow another repository now, if the writer stopped before it deleted this entry.
             let source = self.source(&of.namespace, &of.name).await?;
             if source.and_then(|source| Some(keys::repository_partition(source.repository()?, here))) != Some(partition.clone()) {
                 continue;
             }
             match tag {
-                // Of an image with several tags, one may be deleted alone.
+                // An image with several tags may lose one of them.
                 tag if *deleted => self.deleted((&of.namespace, &of.name), digest, tag.as_deref(), *at).await?,
                 Some(tag) => {
                     let image = name(from, &self.home(), digest);

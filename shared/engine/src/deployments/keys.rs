@@ -42,7 +42,7 @@ static ALARMS: Partition = Partition::new("DA#", "<hash>", &[Kind::of("", "<name
 static ASKED: Partition =
     Partition::new(ASKABLE, "", &[Kind::of("", "<namespace>/<source>", "source whose registry can be asked")]);
 static TASKS: Partition = Partition::new("DT#", "<hash>", &[Kind::main("task that a config has decided about")]);
-/// What deployments keep.
+/// The partitions of deployments.
 pub static PARTITIONS: &[&Partition] = &[&CONFIGS, &DEFINITIONS, &LISTED, &SOURCES, &IMAGES, &FEEDS, &ALARMS, &ASKED, &TASKS];
 
 /// The partition of a config.
@@ -63,7 +63,7 @@ pub fn definitions(namespace: &str) -> String {
 /// The partition that lists the namespaces in which a config was ever applied.
 pub const NAMESPACES: &str = "DN";
 
-/// What a config says.
+/// The definition of a config.
 pub fn definition(to: &Address) -> Key {
     Key::new(definitions(&to.namespace), to.name.clone())
 }
@@ -71,8 +71,8 @@ pub fn definition(to: &Address) -> Key {
 /// What the sort keys of snapshots begin with.
 pub const SNAPSHOTS: &str = "D#";
 
-/// What was deployed as a version. Its hash is a part of the key: whoever loses the race for the version leaves a snapshot that
-/// nobody names.
+/// The snapshot of a version. Its hash is a part of the key, so the loser of a race for the version leaves a snapshot to which
+/// nothing refers.
 pub fn snapshot(to: &Address, n: u64, content: u64) -> Key {
     Key::new(partition(to), format!("{SNAPSHOTS}{n:010}#{}", hash(content)))
 }
@@ -167,7 +167,7 @@ pub fn watches(tag: &ImageTag, to: &Address) -> Key {
 /// What the sort keys of images begin with.
 const IMAGE: &str = "X#";
 
-/// What was told of an image at its source: whether it is still there.
+/// The reports about an image at its source, which show whether it still exists.
 pub fn image(namespace: &str, name: &str, digest: &str) -> Key {
     Key::new(source_partition(namespace, name), format!("{IMAGE}{}", sha256_hex(digest.as_bytes())))
 }
@@ -198,7 +198,7 @@ pub fn askable(namespace: &str, name: &str) -> Key {
     Key::new(ASKABLE, format!("{namespace}/{name}"))
 }
 
-/// What was decided about a task of a sequence, by the id of its trigger.
+/// The decision about a task of a sequence, by the id of its trigger.
 pub fn task(triggered: &str) -> Key {
     Key::new(TASKS.named(hash(hash64(&[b"task", triggered.as_bytes()]))), MAIN)
 }

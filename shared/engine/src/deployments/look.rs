@@ -1,4 +1,4 @@
-//! What the sweep finds: configs that have something to do, because a message was lost.
+//! Finds configs that have something to do because a message was lost, for the sweep.
 
 use super::awaited::{Awaited, tasks};
 use super::message::Message;
@@ -13,8 +13,8 @@ use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::{Decision, Facts, Input, decide};
 use keelway_domain::level::Level as _;
 
-/// Evaluates open configs without committing anything: those that would change get a message. A config at rest costs its share of
-/// one read for all definitions, and a read of the tags it watches.
+/// Evaluates open configs without committing: those that would change get a message. An idle config costs its share of one read of
+/// all definitions, and a read of the tags that it watches.
 pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&loaded.x.address())).collect();
     let items = table::read(&engine.ports, &wanted).await?;
@@ -43,7 +43,7 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
         let facts =
             Facts { now: tick.now, cause: Cause::default(), applied: applied.as_ref(), heads: &heads, target: None, damaged: None };
         let changes = match decide(&loaded.x, Input::Evaluate, &facts) {
-            // Only when it wakes differs by the clock.
+            // Only the time of the wake-up depends on the clock.
             Decision::Commit(transition) => {
                 let mut next = transition.next.clone();
                 (next.wake, next.armed_by) = (loaded.x.wake, loaded.x.armed_by);
@@ -58,7 +58,7 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
     Ok(letters)
 }
 
-/// Of tasks that configs carry out, those that no sequence waits for: whoever was to tell so may have been lost.
+/// Finds tasks of configs for which no sequence waits any more: the message about this may have been lost.
 async fn given_up<P: Ports>(engine: &Deployments<P>, open: &[Loaded]) -> Result<Vec<Letter>, PortError> {
     let all = open.iter().flat_map(|loaded| tasks(&loaded.x).map(move |task| (&loaded.x, task)));
     let all: Vec<_> = all.filter_map(|(x, task)| Some((x, task, Awaited::of(task)?))).collect();

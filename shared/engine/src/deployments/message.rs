@@ -16,21 +16,21 @@ pub use keelway_domain::address::Address;
 pub enum Message {
     /// Something it depends on has changed.
     Evaluate {
-        /// Whom.
+        /// The addressee.
         to: Address,
-        /// What; tells apart what is sent for different reasons.
+        /// The reason, which distinguishes messages that are sent for different reasons.
         because: String,
     },
     /// A wake-up.
     Wake {
-        /// Whom.
+        /// The addressee.
         to: Address,
-        /// For when it was armed.
+        /// The time that it was planned for.
         at: Timestamp,
     },
-    /// An alarm went on or off.
+    /// An alarm has changed its state.
     Alarm {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// Which.
         alarm: String,
@@ -39,25 +39,25 @@ pub enum Message {
         /// Since when.
         at: Timestamp,
     },
-    /// A person or a tool asks for something.
+    /// A command of a person or a tool.
     Command {
-        /// Whom.
+        /// The addressee.
         to: Address,
-        /// For what.
+        /// The command.
         command: Command,
-        /// Who, when and why.
+        /// The person, the time and the reason.
         note: Note,
     },
-    /// The sequence does not wait for a task any more.
+    /// The sequence no longer waits for a task.
     Over {
-        /// Who carries it out.
+        /// The config that carries the task out.
         to: Address,
         /// The id of the task's trigger.
         triggered: String,
     },
-    /// Somebody looked at the targets.
+    /// A check of what the targets serve.
     Saw {
-        /// Of whom.
+        /// The addressee.
         to: Address,
         /// What they serve.
         sight: Sight,
@@ -92,18 +92,18 @@ impl Message {
 pub enum Job {
     /// Start a deployer for an attempt, or go on with it.
     Start {
-        /// Of which config.
+        /// The deployment config.
         of: Address,
-        /// Which version.
+        /// The number of the version.
         n: u64,
-        /// Which attempt.
+        /// The number of the attempt.
         attempt: u32,
         /// When it was ordered: a later job for the same attempt is another one.
         at: Timestamp,
     },
     /// Look at what the targets serve.
     Look {
-        /// Of which config.
+        /// The deployment config.
         of: Address,
         /// The version that was deployed there.
         n: u64,

@@ -1,10 +1,9 @@
-//! The deployments engine: numbered versions of a config, their deployers, and the way back. A deployment config is the subject of
-//! its messages.
+//! The deployments engine: numbered versions of a config, their deployers, and rollbacks. A deployment config is the subject of its
+//! messages.
 //!
-//! [`Deployments`] decides: every message ends in an evaluation of the whole config ([`keelway_domain::deployments::decide`]).
-//! `configs` and `images` are what the API and the bus write: they have no effects of their own, and wake the configs concerned.
-//! `deployers` serves those who carry deployments out: what they say is one conditional write of the config, and an evaluation
-//! follows.
+//! [`Deployments`] decides: every message ends in an evaluation of the whole config ([`keelway_domain::deployments::decide`]). The
+//! API and the bus write `configs` and `images`, which have no effects of their own, and wake the configs concerned. `deployers`
+//! handles the calls of deployers: each is one conditional write of the config, and an evaluation follows.
 
 pub(crate) mod ask;
 mod awaited;
@@ -45,20 +44,20 @@ use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use subject::Duty;
 
-/// The engine's name, and that of its queue.
+/// The name of the engine and of its queue.
 pub const NAME: &str = "deployments";
 /// The queue of the deployers that Keelway starts.
 pub const DEPLOYERS: &str = "deployers";
-/// Of a task that was decided: nobody carries it out, and why; or its config does, from this version of its item on.
+/// Attribute of a task: the reason why no config carries it out.
 const NOBODY: &str = "no";
-/// Why nobody does: there is no such config.
+/// Such a reason: the config does not exist.
 const NO_CONFIG: i64 = 1;
-/// Why nobody does: the config's namespace has not consented.
+/// Such a reason: the config's namespace has not consented.
 const NOT_LET_IN: i64 = 2;
 const SINCE: &str = "cv";
-/// The message that decided that nobody does: it alone tells so.
+/// Attribute of a task: the message that decided this. Only this message publishes the reason.
 const TOLD_BY: &str = "by";
-/// So many pruned items are deleted at once.
+/// The most pruned items that are deleted at once.
 const PRUNED: usize = 200;
 
 /// Settings of the installation.
@@ -66,7 +65,7 @@ const PRUNED: usize = 200;
 pub struct Limits {
     /// How long records and the audit are kept. Default 90 days.
     pub retention: Span,
-    /// The installation's account: of repositories that name none.
+    /// The installation's account, which is the default for repositories.
     pub account: String,
     /// The installation's region.
     pub region: String,
@@ -83,12 +82,12 @@ pub type Delivery = crate::protocol::Delivery<Message>;
 /// A config and the version of its item.
 pub type Loaded = crate::protocol::Loaded<Config>;
 
-/// A version that is kept, and of no use: nothing goes back to it.
+/// A stored version that cannot be used for a rollback.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Damaged {
-    /// Its last attempt, if that can be read.
+    /// The last attempt, if it can be read.
     pub past: Option<Box<Past>>,
-    /// What is wrong with it.
+    /// Why it cannot be used.
     pub why: String,
 }
 
@@ -107,12 +106,12 @@ impl<P: Ports> Deployments<P> {
         Self { ports, limits }
     }
 
-    /// Where the installation is: what names neither region nor account is there.
+    /// The region and account of the installation, which are the defaults for resources.
     pub fn home(&self) -> Home {
         Home { region: self.limits.region.clone(), account: self.limits.account.clone() }
     }
 
-    /// Gives a config an input.
+    /// Handles an input of a config.
     pub(crate) async fn turn(&self, to: &Address, input: Input<'_>, cause: Cause) -> Result<Handled, PortError> {
         run(self, cause, &Turn { to, input, cause }).await
     }
@@ -203,7 +202,7 @@ impl<P: Ports> Engine<Config> for Deployments<P> {
     }
 }
 
-/// The version to go back to, or why it is of no use.
+/// The version to go back to, or why it cannot be used.
 fn parts(kept: Kept) -> (Option<(Past, Snapshot)>, Option<String>) {
     match kept {
         Ok(target) => (target, None),
@@ -211,7 +210,7 @@ fn parts(kept: Kept) -> (Option<(Past, Snapshot)>, Option<String>) {
     }
 }
 
-/// Whether this message decided that nobody carries the task out. Its redeliveries tell so again; copies do not.
+/// Whether this message decided that no config carries the task out. Its redeliveries publish that again, copies do not.
 fn is_refused_by(decided: &Item, cause: Cause) -> bool {
     decided.number(NOBODY).is_some() && decided.text(TOLD_BY).is_none_or(|by| by == hash(cause.id))
 }
@@ -226,7 +225,7 @@ impl Given for Input<'_> {
 }
 
 impl Turn<'_, '_> {
-    /// What was decided about the task of a sequence that it carries out: the first copy of the trigger decides it for all.
+    /// The key of the decision about the task of a sequence. The first copy of the trigger decides for all copies.
     fn task(&self) -> Option<Key> {
         let Input::Command(command, _) = self.input else { return None };
         task_of(command).map(|task| keys::task(&task.triggered))
@@ -238,7 +237,7 @@ impl Turn<'_, '_> {
         task_of(command).and_then(Awaited::of)
     }
 
-    /// The sequence does not wait for the task any more, and the config never took it: nothing is deployed, and nobody is answered.
+    /// The sequence no longer waits for the task, and the config never took it: nothing is deployed, and there is no answer.
     async fn too_late<P: Ports>(&self, engine: &Deployments<P>, found: Option<&Loaded>) -> Result<Verdict<Config>, PortError> {
         let Input::Command(command, note) = self.input else { return Ok(Verdict::Late) };
         if found.is_some_and(|found| found.x.has_obeyed(note)) {
@@ -280,7 +279,7 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_, '_> {
                 Some(_) if is_refused_by(decided, self.cause) => Verdict::Done(Handled::Invalid),
                 // Another message was answered.
                 Some(_) => Verdict::Done(Handled::Stale),
-                // Both were written at once, but what a transaction writes may become visible one after the other.
+                // One transaction wrote both items, but they may become visible one after the other.
                 None if found.map_or(0, |found| found.version) < since => Verdict::Again,
                 None => Verdict::Late,
             });
@@ -328,18 +327,18 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_, '_> {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// The item that says that a task was decided.
+    /// The item of a decision about a task.
     fn decided(&self, task: Key) -> Item {
         Item::new(task).with("ttl", (self.ports.now() + self.limits.retention).0 / 1000)
     }
 
-    /// The item that says that nobody carries a task out, and why.
+    /// The item of a task that no config carries out, with the reason.
     fn for_nobody(&self, task: Key, why: i64, cause: Cause) -> Item {
         self.decided(task).with(NOBODY, why).with(TOLD_BY, hash(cause.id))
     }
 
-    /// What a transition writes: snapshots before the commit, because their keys follow from their content; everything else with
-    /// the commit, or not at all.
+    /// The writes of a transition: snapshots before the commit, because their keys are derived from their content; everything else
+    /// in the transaction of the commit.
     fn change(
         &self,
         turn: &Turn<'_, '_>,
@@ -361,7 +360,7 @@ impl<P: Ports> Deployments<P> {
         if let (Some(definition), Some(item)) = (rewritten, written) {
             let by = turn.input.note().map(|note| note.by.clone()).unwrap_or_default();
             let applied = Applied { definition, version: item.version() + 1, by, request: None, asked: 0 };
-            // What it watches now may be what it did not watch before.
+            // The config may watch other tags now.
             let (write, entries) = self.rewritten(turn.to, item, &applied)?;
             change.items.extend(entries);
             change.with.push(write);

@@ -1,5 +1,5 @@
-//! What is told about the tasks and builds that Keelway started and waits for. It is told at least once and in any order, and to
-//! everybody: what belongs to no deployment, or not any more, is passed over. Whoever started the task or build also asks for its
+//! Notices about the tasks and builds that Keelway started and waits for. They arrive at least once and in any order, and concern
+//! all tasks and builds of the account: those that belong to no present deployment are ignored. The deployers also ask for the
 //! state now and then, because a notice may be lost.
 //!
 //! Only the claim that Keelway made for it counts, and only the task or build that was started for this claim.
@@ -12,7 +12,7 @@ use keelway_domain::deployments::runner::Started;
 use keelway_domain::deployments::{Deployment, Progress, Reply, SOURCE};
 
 impl<P: Ports> Deployments<P> {
-    /// A task or build runs, or has ended.
+    /// Handles the notice that a task or build runs or has ended.
     pub(super) async fn ran(&self, run: &Run) -> Result<Handled, PortError> {
         let Some(x) = self.states(std::slice::from_ref(&run.of)).await?.into_iter().next().flatten() else {
             return Ok(Handled::Stale);
@@ -22,9 +22,9 @@ impl<P: Ports> Deployments<P> {
         let Some(claim) = d.claim.as_ref().filter(|claim| claim.by == SOURCE) else { return Ok(Handled::Stale) };
         let checkpoint = match Started::of(d) {
             Some(known) if known.arn != run.arn => return Ok(Handled::Stale),
-            // It keeps what it has.
+            // The checkpoint stays.
             Some(_) => String::new(),
-            // Kept before it is known that it was started, so that another one is not taken for it.
+            // Stored before the start is confirmed, so that another task is not taken for this one.
             None => Started { arn: run.arn.clone(), ..Started::default() }.text(),
         };
         let progress = Progress { checkpoint, log: run.log.clone(), ..Progress::default() };

@@ -1,4 +1,4 @@
-//! A deployment config as the protocol sees it.
+//! A deployment config as a subject of the protocol.
 
 use super::message::Message;
 use super::{NAME, codec, keys};
@@ -12,12 +12,12 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::level::Level as _;
 use keelway_domain::time::Timestamp;
 
-/// What a config's state owes beside what all engines owe.
+/// The effects that a config owes besides those of all engines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Duty {
-    /// Somebody wrote what a deployer said: an evaluation tells what became of it.
+    /// Order an evaluation, because a deployer's call was written.
     Evaluate(String),
-    /// Versions below this one are deleted.
+    /// Delete the versions below this one.
     Prune(u64),
 }
 
@@ -35,7 +35,7 @@ impl Subject for Config {
     fn decode(item: &Item) -> Result<Self, PortError> {
         codec::config(item)
     }
-    /// A config that is over stays: if it is applied again, its versions go on.
+    /// A config that has ended is not removed: if it is applied again, the numbers of its versions continue.
     fn attributes(&self, _: Timestamp) -> Attrs {
         codec::attributes(self, self.key())
     }
@@ -69,7 +69,7 @@ impl Subject for Config {
         Message::Wake { to: self.address(), at }.letter()
     }
     fn owed(&self, cause: Cause) -> Vec<Duty> {
-        // Whoever pruned last may have stopped before it did.
+        // The worker that was to prune may have stopped before.
         if cause.again && self.oldest > 1 { vec![Duty::Prune(self.oldest)] } else { vec![] }
     }
     fn fresh(&self, old: Option<&Self>) -> Vec<Duty> {

@@ -4,9 +4,9 @@
 //! namespace than the sequence's must consent. A deployment deploys `data.configurationChange.values.image`, if there is one, or
 //! the newest images.
 //!
-//! What is true is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and what carries it
-//! out is cancelled when the sequence gives it up ([decision
-//! 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
+//! The state of the task is read from the execution ([`Awaited`]): a task that is not open there is not carried out, and its
+//! deployment is cancelled when the sequence gives the task up
+//! ([decision 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
 
 use super::awaited::Awaited;
 use super::{Address, Deployments, NOBODY, NOT_LET_IN, is_refused_by, keys};
@@ -26,7 +26,7 @@ use serde_json::Value;
 impl<P: Ports> Deployments<P> {
     /// A task's trigger from the bus.
     pub(super) async fn task(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
-        // Executors may put events on the bus, too. The rule keeps theirs out; this holds if somebody changes the rule.
+        // Executors may put events on the bus, too. The rule excludes them; this check also holds if the rule is changed.
         if event.source != SOURCE {
             let reason = "forged: only the sequences engine triggers tasks";
             return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
@@ -76,11 +76,11 @@ impl<P: Ports> Deployments<P> {
                 if !awaited.is_open(self.ports.get(&awaited.key()).await?.as_ref())? {
                     return Ok(Handled::Stale);
                 }
-                // It is decided once for all copies of the trigger, although the consent may come or go between two of them.
+                // The decision is made once for all copies of the trigger, because the consent may change between two of them.
                 let decided = self.for_nobody(triggered.clone(), NOT_LET_IN, cause);
                 let first = self.ports.write(&Write::Put(decided, Condition::Absent)).await? == Written::Done;
                 let refused = first || self.ports.get(&triggered).await?.is_some_and(|item| is_refused_by(&item, cause));
-                // An earlier copy was let in, and its version is cut; or another one was answered.
+                // An earlier copy had consent, and its version was cut; or another copy was answered.
                 if !refused {
                     return Ok(Handled::Stale);
                 }
@@ -89,7 +89,7 @@ impl<P: Ports> Deployments<P> {
             }
         };
         match self.command(&to, (&command, &note), cause).await? {
-            // There is no such config, or it is being deleted: nobody else answers the task, so the reason is told.
+            // The config does not exist, or is being deleted. Nothing else answers the task, so the reason is published here.
             Handled::Invalid => {
                 self.tell_why(&triggered, (project, &namespace, &config), &command, event).await?;
                 Ok(Handled::Recorded)
@@ -98,8 +98,8 @@ impl<P: Ports> Deployments<P> {
         }
     }
 
-    /// Tells why nobody carries a task out: as it was decided first, so that every delivery of the trigger gets the same answer
-    /// although a consent, or the config, may have come or gone meanwhile.
+    /// Publishes why no config carries a task out. The first decision counts, so that every delivery of the trigger gets the same
+    /// answer, even if a consent or the config has changed meanwhile.
     async fn tell_why(
         &self,
         triggered: &Key,
@@ -118,7 +118,7 @@ impl<P: Ports> Deployments<P> {
         crate::table::publish(&self.ports, &events).await
     }
 
-    /// The sequence gave a task up. The event is a hint: what counts is the execution.
+    /// A sequence has given a task up. The event is only a hint: the state of the execution decides.
     async fn cancelled(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let (Some(name), Some(triggered)) = (event.text("task"), &event.triggered_id) else { return Ok(Handled::Recorded) };
         let Some((namespace, name_of_config)) = config_of(event, name) else { return Ok(Handled::Recorded) };
@@ -129,7 +129,7 @@ impl<P: Ports> Deployments<P> {
         self.turn(&Address { namespace, name: name_of_config }, Input::Over(triggered), cause).await
     }
 
-    /// Commands a config on behalf of a project that was let in.
+    /// Sends a command to a config, for a project that has its consent.
     async fn command(&self, to: &Reached, (command, note): (&Command, &Note), cause: Cause) -> Result<Handled, PortError> {
         let to = Address { namespace: to.namespace().to_owned(), name: to.name().to_owned() };
         self.turn(&to, Input::Command(command, note), cause).await

@@ -1,5 +1,5 @@
-//! What the API reads of configs, and what it hands in. Reads are strongly consistent, but for the list of all installations'
-//! deployments.
+//! The reads and commands of the API about configs. Reads are strongly consistent, except the list of all deployments of the
+//! installation.
 
 use super::message::{Address, Message};
 use super::{Deployments, Kept, Loaded, configs, deployers, images, keys};
@@ -16,18 +16,18 @@ use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// A config as it is now, with everything a decision about it reads.
+/// The present state of a config, with everything that a decision reads.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Its state.
     pub state: Config,
     /// What it says.
     pub applied: Applied,
-    /// The text as it was applied; `None`: a rollback changed it since.
+    /// The text of the manifest. `None`: a rollback has changed the definition since.
     pub source: Option<String>,
-    /// What the tags that it watches point to.
+    /// The images of the tags that it watches.
     pub heads: Heads,
-    /// When this was read.
+    /// The time of the read.
     pub now: Timestamp,
 }
 
@@ -36,14 +36,14 @@ pub struct View {
 pub enum Entry {
     /// A command that was obeyed.
     Command(Box<Obeyed>),
-    /// A deployer's report that came too late, or from somebody else; or a task that its sequence did not wait for any more.
+    /// A deployer's report that came too late or from another deployer; or a task for which its sequence no longer waited.
     Stray {
         /// When.
         at: Timestamp,
         /// What it said.
         said: String,
     },
-    /// Targets that serve what was not deployed there.
+    /// Drift: targets that serve something that was not deployed there.
     Drift {
         /// When it was seen.
         at: Timestamp,
@@ -53,15 +53,15 @@ pub enum Entry {
 }
 
 impl<P: Ports> Deployments<P> {
-    /// Now.
+    /// The present time.
     pub fn now(&self) -> Timestamp {
         self.ports.now()
     }
 
-    /// A config as it is now; `None`: none is applied under this name.
+    /// The present state of a config. `None`: no definition of this name is in force.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn view(&self, of: &Address) -> Result<Option<View>, PortError> {
         let (definition, state) = (keys::definition(of), keys::config(of));
         let items = table::read(&self.ports, &[definition.clone(), state.clone()]).await?;
@@ -73,10 +73,10 @@ impl<P: Ports> Deployments<P> {
         Ok(Some(View { state, applied, source, heads, now }))
     }
 
-    /// The states of configs, in the order asked for; `None`: it has none yet.
+    /// The states of configs, in the requested order. `None`: it has no state yet.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn states(&self, of: &[Address]) -> Result<Vec<Option<Config>>, PortError> {
         let wanted: Vec<Key> = of.iter().map(keys::config).collect();
         let items = table::read(&self.ports, &wanted).await?;
@@ -84,10 +84,10 @@ impl<P: Ports> Deployments<P> {
         wanted.iter().map(read).collect()
     }
 
-    /// What would become of a command if it were decided now: `Ok` if it would be obeyed, or is so already.
+    /// The decision about a command at this moment, without effects. `Ok`: it would be obeyed, or was obeyed already.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn forecast(
         &self,
         of: &Address,
@@ -118,7 +118,7 @@ impl<P: Ports> Deployments<P> {
     /// A version that has ended: its last attempt and its snapshot. `None`: it does not exist, or not any more.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn ended(&self, of: &Address, n: u64) -> Result<Kept, PortError> {
         self.version(of, n).await
     }
@@ -126,7 +126,7 @@ impl<P: Ports> Deployments<P> {
     /// A page of the attempts of a config that have ended, newest first, and where the next one begins.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Past>, Option<String>), PortError> {
         let partition = keys::partition(of);
         let cursor =
@@ -143,7 +143,7 @@ impl<P: Ports> Deployments<P> {
     /// A page of a config's audit, newest first, and where the next one begins.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn audit(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<(Vec<Entry>, Option<String>), PortError> {
         let partition = keys::partition(of);
         let cursor =
@@ -163,7 +163,7 @@ impl<P: Ports> Deployments<P> {
     /// Which of these images were deleted at their source, as far as sources of this namespace tell.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn gone(&self, sources: &[(String, String)], digests: &[String]) -> Result<Vec<String>, PortError> {
         let key = |(namespace, name): &(String, String), digest: &String| keys::image(namespace, name, digest);
         let pairs: Vec<(Key, (&str, &str), &String)> = sources
@@ -196,18 +196,18 @@ impl<P: Ports> Deployments<P> {
         Ok(gone)
     }
 
-    /// Tells a config what its targets serve.
+    /// Sends a config the result of a check of its targets.
     ///
     /// # Errors
-    /// Of the queue.
+    /// The queue fails.
     pub async fn saw(&self, to: &Address, sight: Sight) -> Result<(), PortError> {
         table::send_all(&self.ports, &[Message::Saw { to: to.clone(), sight }.letter()]).await
     }
 
-    /// Hands a command in. It is decided like any other message; [`Config::obeyed`] shows when it was obeyed.
+    /// Sends a command to the engine, which decides it like any other message. [`Config::obeyed`] shows when it was obeyed.
     ///
     /// # Errors
-    /// Of the queue.
+    /// The queue fails.
     pub async fn hand_in(&self, to: &Address, command: &Command, note: &Note) -> Result<(), PortError> {
         let message = Message::Command { to: to.clone(), command: command.clone(), note: note.clone() };
         table::send_all(&self.ports, &[message.letter()]).await

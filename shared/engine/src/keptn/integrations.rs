@@ -1,8 +1,8 @@
-//! Integrations: executors that registered themselves, with what they subscribe to. Nothing is decided from them: what is open is
-//! asked for by task, whoever asks. They are kept so that an executor gets its subscriptions back, and so that people see who is
-//! there.
+//! Integrations: executors that have registered themselves with their subscriptions. No decision depends on them: open tasks are
+//! queried by task name, independent of the caller. They are stored so that an executor gets its subscriptions back, and so that
+//! people see which executors exist.
 //!
-//! An integration that is not heard of expires after two days. What it logs is kept for five.
+//! An integration without a sign of life expires after two days. Its log entries are kept for five.
 
 use super::keys;
 use crate::item::{Attr, Attrs, Item, Key, Name};
@@ -19,11 +19,11 @@ use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// When an integration was last heard of is written at most this often.
+/// The shortest interval at which signs of life are stored.
 pub const SEEN_EVERY: Span = Span::seconds(60);
-/// How long an integration is kept that is not heard of.
+/// How long an integration is kept after its last sign of life.
 const KEEP: Span = Span::minutes(48 * 60);
-/// The most integrations that are looked through.
+/// The most integrations that are read.
 const MOST: usize = 1000;
 /// The most subscriptions of an integration.
 pub const MAX_SUBSCRIPTIONS: usize = 100;
@@ -31,7 +31,7 @@ pub const MAX_SUBSCRIPTIONS: usize = 100;
 const MAX_BYTES: usize = 16 * 1024;
 /// The newest format of an integration that this code knows.
 const FORMAT: i64 = 1;
-/// Who registers: the same again is the same integration.
+/// The names of an integration, which identify it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
     /// Its name.
@@ -48,7 +48,7 @@ impl Who {
         self.id_with("")
     }
 
-    /// The id where somebody else has registered these names: two teams may call their executors alike.
+    /// The id for names that another owner has registered: two teams may give their executors the same names.
     fn id_of(&self, owner: &str) -> String {
         self.id_with(&format!("-{owner}"))
     }
@@ -60,10 +60,10 @@ impl Who {
     }
 }
 
-/// What an integration subscribes to.
+/// A subscription of an integration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
-    /// Follows from the integration and from the rest.
+    /// The id, which is derived from the integration and the other fields.
     pub id: String,
     /// The full type of the events.
     pub event: String,
@@ -87,17 +87,17 @@ impl Subscription {
 /// An integration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Integration {
-    /// Follows from its names, as Keptn derives it.
+    /// The id, which is derived from the names as in Keptn.
     pub id: String,
-    /// The caller who registered it; empty: it was registered before that was kept.
+    /// The caller that has registered it. Empty: it was registered by an older version.
     pub owner: String,
     /// Its names.
     pub who: Who,
-    /// What else it told about itself, as JSON.
+    /// Other information about the integration, as JSON.
     pub about: String,
     /// What it subscribes to.
     pub subscriptions: Vec<Subscription>,
-    /// When it was last heard of, to the minute.
+    /// The last sign of life, to the minute.
     pub seen: Timestamp,
 }
 
@@ -171,7 +171,7 @@ impl<P: Ports> Integrations<'_, P> {
                 self.has_room(&one, None, &all).await?;
             }
             let version = known.as_ref().map_or(0, |(item, _)| item.version());
-            // One that has expired and is still there gives way.
+            // An expired integration that still exists is replaced.
             let stale = items.iter().find(|item| item.key.sk == id).filter(|_| known.is_none()).map(Item::version);
             let condition = match (known.is_some(), stale) {
                 (true, _) => Condition::Version(version),
@@ -194,10 +194,10 @@ impl<P: Ports> Integrations<'_, P> {
         Err(contended(format_args!("integration {}", new.who.name)).into())
     }
 
-    /// An integration that was heard of; one read, and at most one write a minute.
+    /// Records a sign of life of an integration: one read, and at most one write a minute.
     ///
     /// # Errors
-    /// It is not known (any more): it must register again. Inside: whoever sent it does not speak for it.
+    /// The integration does not exist (any more), and must register again. Inner error: the caller does not own it.
     pub async fn ping<E>(
         &self,
         id: &str,
@@ -211,7 +211,7 @@ impl<P: Ports> Integrations<'_, P> {
         if now - found.seen >= SEEN_EVERY {
             let set = Attrs::from([(Name::Borrowed("ls"), Attr::N(now.0)), (Name::Borrowed("ttl"), Attr::N(seconds(now + KEEP)))]);
             let condition = Condition::Version(item.version());
-            // Whoever was faster has heard of it, too.
+            // A concurrent writer has recorded the same.
             drop(self.ports.write(&Write::Update { key: key(id), condition, set, remove: vec![], raise: false }).await?);
             found.seen = now;
         }
@@ -221,7 +221,7 @@ impl<P: Ports> Integrations<'_, P> {
     /// An integration.
     ///
     /// # Errors
-    /// It is not known.
+    /// It does not exist.
     pub async fn get(&self, id: &str) -> Result<Integration, Refusal> {
         self.item(id).await.map(|(_, found)| found)
     }
@@ -229,7 +229,7 @@ impl<P: Ports> Integrations<'_, P> {
     /// All integrations, by id.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn all(&self) -> Result<Vec<Integration>, PortError> {
         let now = self.ports.now();
         let (items, _) = table::all(self.ports, Query::table(keys::INTEGRATIONS, 100), MOST).await?;
@@ -244,7 +244,7 @@ impl<P: Ports> Integrations<'_, P> {
     /// Forgets an integration.
     ///
     /// # Errors
-    /// It is not known.
+    /// It does not exist.
     pub async fn unregister(&self, id: &str) -> Result<(), Refusal> {
         self.item(id).await?;
         drop(self.ports.write(&Write::Delete(key(id), Condition::Always)).await?);

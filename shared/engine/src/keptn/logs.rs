@@ -1,4 +1,4 @@
-//! What integrations log: errors of their handlers, for people to read.
+//! Log entries of integrations: errors of their handlers, for people.
 
 use super::keys;
 use crate::item::{Item, Key};
@@ -20,7 +20,7 @@ pub const MAX_ENTRIES: usize = 100;
 pub const MAX_BYTES: usize = 64 * 1024;
 /// Entries looked at for one page.
 const LOOKED_AT: u32 = 200;
-/// Behind everything that was logged at a time.
+/// The bound after all entries with a time.
 fn behind(at: Timestamp) -> String {
     format!("{}#\u{10ffff}", ms(at))
 }
@@ -65,7 +65,7 @@ impl<P: Ports> Logs<'_, P> {
     /// Entries, newest first; only those of an integration if one is named.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn page(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
         let (size, (at, skipped)) = (size.clamp(1, MAX_PAGE), split(from));
         let newest = (from != 0).then_some(at).into_iter().chain(window.before.map(|before| before - Span(1))).min();
@@ -117,7 +117,7 @@ impl<P: Ports> Logs<'_, P> {
     /// Deletes entries, those of an integration if one is named; how many.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn delete(&self, integration: Option<&str>, window: Window) -> Result<usize, PortError> {
         let mut query = Query::table(keys::LOGS, LOOKED_AT);
         query.from = window.after.map(|after| ms(after + Span(1))).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What Keptn serves beside executions: putting shipyards in force, deleting services and projects, checking a client's event,
-//! requesting an evaluation, and the integrations with what they log. The API calls it; no message leads here.
+//! The operations of Keptn beside executions: apply a shipyard, delete services and projects, check the event of a client, request
+//! an evaluation, and register integrations with their logs. Only the API calls them.
 
 mod deletion;
 pub mod evaluation;

@@ -40,7 +40,7 @@ impl<P: Ports> Sequences<P> {
     /// Whether a sequence of a shipyard otherwise follows the end of another one; one that is not there does not.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn is_follow_up(&self, project: &str, (stage, sequence): (&str, &str)) -> Result<bool, PortError> {
         match self.projects().find(project).await {
             Ok(known) => Ok(sequence_of(&known.shipyard, stage, sequence).is_ok_and(|sequence| sequence.is_follow_up())),

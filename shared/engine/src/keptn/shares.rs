@@ -1,5 +1,4 @@
-//! Which share of the registrations an integration takes: that of each project that it names. One that names none takes a share of
-//! whoever registered it.
+//! Quotas of integrations: an integration counts for each project that it names. One that names none counts for its owner.
 
 use super::integrations::{Integration, Integrations};
 use crate::border::Border;

@@ -1,4 +1,4 @@
-//! Putting a shipyard in force. Stages may be added at any time, and removed only when nothing in them is open.
+//! Applying a shipyard. Stages may be added at any time, and removed only when nothing in them is open.
 
 use crate::item::{Attr, Attrs, Name};
 use crate::ports::{Condition, Ports, Write};
@@ -48,10 +48,10 @@ impl<P: Ports> Sequences<P> {
         Err(contended(format_args!("project {project}")).into())
     }
 
-    /// Whether a shipyard could be applied to the project as it is: everything [`Sequences::apply_shipyard`] refuses, and no write.
+    /// Checks whether a shipyard can be applied to the present project, as [`Sequences::apply_shipyard`] does, but writes nothing.
     ///
     /// # Errors
-    /// As [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
+    /// The errors of [`Sequences::apply_shipyard`]; a project that `will_exist` need not exist yet.
     pub async fn check_shipyard(
         &self,
         (project, will_exist): (&ProjectName, bool),
@@ -73,7 +73,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Refuses to take away stages in which something is open.
+    /// Refuses to remove stages in which something is open.
     async fn check_removals(&self, project: &ProjectName, shipyard: &Shipyard) -> Result<(), Refusal> {
         let item = self.projects().item(project).await?;
         let in_force = self.projects().shipyard(project, item.text("rev").unwrap_or_default()).await?;

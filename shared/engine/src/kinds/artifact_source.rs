@@ -1,4 +1,4 @@
-//! Artifact sources: a repository leads to the sources that it feeds, and the sweep to those whose registry can be asked.
+//! Artifact sources. A repository leads to the sources that it feeds, and the sweep finds those whose registry can be asked.
 
 use crate::deployments::{ask, keys};
 use crate::item::Item;
@@ -8,7 +8,7 @@ use keelway_domain::address::Address;
 use keelway_domain::border::Home;
 use keelway_domain::deployments::registry::ArtifactSource;
 
-/// The artifact sources of an installation: a repository without account or region is there.
+/// The artifact sources of an installation, whose region and account are the defaults for repositories.
 #[derive(Debug, Clone)]
 pub struct ArtifactSources(pub Home);
 

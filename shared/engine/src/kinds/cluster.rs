@@ -1,4 +1,4 @@
-//! Clusters: who observes one reads it by its name.
+//! Clusters. The observer reads a cluster by its name.
 
 use super::shared;
 use crate::promotions::keys;

@@ -1,4 +1,4 @@
-//! Deployment configs: the tags that one watches lead to it, and its alarms.
+//! Deployment configs. The tags that a config watches, and its alarms, lead to it.
 
 use crate::deployments::keys;
 use crate::deployments::message::Message;
@@ -18,9 +18,9 @@ pub struct DeploymentConfigs;
 
 impl Kind for DeploymentConfigs {
     const KIND: &'static str = "DeploymentConfig";
-    /// A snapshot holds the definition once more, with its images.
+    /// A snapshot contains the definition with its images, so it needs more room.
     const ROOM: usize = 16 * 1024;
-    /// With who applied it, and which version that asks for.
+    /// The definition with its author, and the version that it asks for.
     type Spec = Applied;
 
     fn shelf(&self, namespace: &str) -> Shelf {

@@ -1,4 +1,4 @@
-//! Git hosts: they belong to the installation, and are looked for by the host of a repository's URL.
+//! Git hosts. They belong to the installation, and are found by the host in the URL of a repository.
 
 use super::shared;
 use crate::promotions::keys;

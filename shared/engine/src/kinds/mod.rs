@@ -1,5 +1,5 @@
-//! The kinds of definitions, a file each: what each is called, where it lies, what leads to it, and who is told. Everything else is
-//! the same for all of them: [`crate::protocol::declare`].
+//! The kinds of definitions, one file each: name, partition, entries, and whom a change wakes. Everything else is the same for all
+//! kinds: [`crate::protocol::declare`].
 
 mod artifact_source;
 mod cluster;

@@ -1,4 +1,4 @@
-//! Pipelines: each target that one names leads to it, and a cluster leads to its targets.
+//! Pipelines. Each target leads to the pipelines that name it, and a cluster leads to its targets.
 
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports};
@@ -26,7 +26,7 @@ impl Kind for Pipelines {
         Shelf { partition: keys::definitions(namespace), prefix: String::new(), namespaces: Some(keys::NAMESPACES) }
     }
 
-    /// With each target, and the targets with their clusters.
+    /// The entries at each target, and those at the clusters of the targets.
     fn entries(&self, at: &Address, spec: &Definition) -> Vec<Item> {
         let targets: BTreeSet<&Target> = spec.targets().collect();
         let entry = |target: &&Target| fact::entry(Item::new(keys::depends(&spec.app, target, at)), at);
@@ -34,12 +34,12 @@ impl Kind for Pipelines {
         targets.iter().map(entry).chain(named).collect()
     }
 
-    /// What was observed of its targets so far is kept from now on; and there is a pipeline.
+    /// Keeps earlier observations of its targets from expiring, and lists the namespace.
     async fn before(&self, ports: &impl Ports, at: &Address, spec: &Definition, expires: Timestamp) -> Result<(), PortError> {
         let targets: BTreeSet<&Target> = spec.targets().collect();
         let wanted: Vec<Key> = targets.iter().map(|target| keys::observation(&spec.app, target)).collect();
         for item in table::read(ports, &wanted).await?.values().filter(|item| observations::unasked(item)) {
-            // If it changed in between, the newer fact found the entry, and is kept.
+            // If the fact has changed in between, the newer one has found the entry, and does not expire.
             drop(ports.write(&observations::keep(item)).await?);
         }
         let state = Pipeline::new(&at.namespace, &at.name, ports.now());

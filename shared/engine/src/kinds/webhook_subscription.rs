@@ -1,4 +1,4 @@
-//! Webhook subscriptions: there may be so many, and the count of all of them tells whoever remembers them that they have changed.
+//! Webhook subscriptions. Their number is limited, and a counter of changes shows workers that their cache is outdated.
 
 use super::shared;
 use crate::item::Attrs;

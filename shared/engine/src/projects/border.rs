@@ -1,8 +1,8 @@
-//! What a namespace says about its border: who may act in it, and what of the installation it may use. Both are in its project's
-//! item, so one read tells everything.
+//! The border of a namespace: the consents that it gives, and its policy. Both are in the item of the project, so one read
+//! suffices.
 //!
-//! Ask twice. When a manifest is applied, so that whoever writes it learns what is missing; and again before each act (a version is
-//! cut, a tag is moved, a cluster is read, an alias is shifted, a build is started), because a right may end in between. The
+//! Ask twice: when a manifest is applied, so that its author learns what is missing; and again before each act (a version is cut, a
+//! tag is moved, a cluster is read, an alias is shifted, a build is started), because permission may be withdrawn in between. The
 //! answers, [`Reached`] and [`Permitted`], are never stored.
 
 use super::keys;
@@ -15,14 +15,14 @@ use keelway_domain::border::{
 use keelway_domain::names::ProjectName;
 use std::borrow::Cow;
 
-/// The attribute of a project's item that has the consents.
+/// The attribute with the consents, in the item of a project.
 const CONSENTS: &str = "co";
-/// The one that has the policy.
+/// The attribute with the policy.
 const POLICY: &str = "po";
-/// The most bytes that both may have together. Whatever happens in a project reads its item.
+/// The largest size of both together, in bytes. Every message about a project reads its item.
 pub(crate) const MOST_BYTES: usize = 32 * 1024;
 
-/// What a namespace says about its border.
+/// The border of a namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Border {
     namespace: String,
@@ -31,10 +31,10 @@ pub struct Border {
 }
 
 impl Border {
-    /// Of a namespace, read now, strongly consistent. A name that no project has: nobody is let in, and there is no policy.
+    /// Reads the border of a namespace, strongly consistent. For a name without a project, there are neither consents nor a policy.
     ///
     /// # Errors
-    /// Of the store, and an item that cannot be read: then nothing is let through.
+    /// The store fails, or the item cannot be read. Nothing is permitted then.
     pub async fn of(store: &impl Store, namespace: &str) -> Result<Self, PortError> {
         let item = match ProjectName::new(namespace) {
             Ok(name) => store.get(&keys::project(&name)).await?,
@@ -43,7 +43,7 @@ impl Border {
         Self::read(namespace, item.as_ref())
     }
 
-    /// Of a namespace whose project's item is this one.
+    /// Reads the border in the item of a project.
     ///
     /// # Errors
     /// An item that cannot be read.
@@ -52,28 +52,28 @@ impl Border {
         Ok(Self { namespace: namespace.to_owned(), consents: member(item, CONSENTS)?, policy: member(item, POLICY)? })
     }
 
-    /// The same, with what a manifest says about it.
+    /// The border after the changes of a manifest.
     #[must_use]
     pub fn with(self, consents: Update<Consents>, policy: Update<Option<Policy>>) -> Self {
         Self { namespace: self.namespace, consents: consents.over(self.consents), policy: policy.over(self.policy) }
     }
 
-    /// What others may do here.
+    /// The consents that the namespace gives.
     pub fn consents(&self) -> &Consents {
         &self.consents
     }
 
-    /// What it may use of the installation; none: what administrators of the installation have applied.
+    /// The policy. `None`: the namespace may use what administrators of the installation have applied.
     pub fn policy(&self) -> Option<&Policy> {
         self.policy.as_ref()
     }
 
-    /// How much of what all share it may have.
+    /// The quotas of the namespace.
     pub fn quotas(&self) -> Quotas {
         self.policy.as_ref().map(|policy| policy.quotas.clone()).unwrap_or_default()
     }
 
-    /// Lets `from` act on what is called `name` here. See [`let_in`], which needs no read for one's own.
+    /// Lets `from` act on `name` in this namespace. See [`let_in`], which needs no read within one namespace.
     ///
     /// # Errors
     /// There is no consent, and who can give it.
@@ -81,7 +81,7 @@ impl Border {
         self.consents.let_in(from, act, (&self.namespace, name))
     }
 
-    /// What a definition of this namespace rests on. `vouched`: as its definition says ([`keelway_domain::border::Vouched`]).
+    /// The grounds on which a definition of this namespace may use resources. `vouched`: see [`keelway_domain::border::Vouched`].
     pub fn standing<'a>(&'a self, vouched: bool, home: &'a Home) -> Standing<'a> {
         Standing { project: &self.namespace, policy: self.policy.as_ref(), vouched, home }
     }
@@ -89,29 +89,29 @@ impl Border {
     /// Permits a definition of this namespace to use a resource.
     ///
     /// # Errors
-    /// What is missing, and who may grant it.
+    /// What is missing, and who can grant it.
     pub fn permit(&self, resource: Resource, vouched: bool, home: &Home) -> Result<Permitted, Denied> {
         self.standing(vouched, home).permit(resource)
     }
 
-    /// The attributes of the project's item that say it; `None`: it has none of that name.
+    /// The border as attributes of the project's item. `None`: the attribute is absent.
     pub(crate) fn attrs(&self) -> [(Name, Option<Attr>); 2] {
         let consents = (!self.consents.0.is_empty()).then(|| json(&self.consents).into());
         let policy = self.policy.as_ref().map(|policy| json(policy).into());
         [(Cow::Borrowed(CONSENTS), consents), (Cow::Borrowed(POLICY), policy)]
     }
 
-    /// How many bytes of the item it is.
+    /// The size in the item, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.attrs().iter().filter_map(|(_, value)| value.as_ref()).map(Attr::size).sum()
     }
 }
 
-/// Lets `from` act on `name` in `namespace`; the outer error is of the store. Whoever stays in their own namespace needs neither a
-/// consent nor a read of the table.
+/// Lets `from` act on `name` in `namespace`. Within one namespace, neither a consent nor a read of the table is needed. The outer
+/// error is that of the store.
 ///
 /// # Errors
-/// Of the store.
+/// The store fails.
 pub async fn let_in(
     store: &impl Store,
     from: &str,

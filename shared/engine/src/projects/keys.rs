@@ -1,4 +1,4 @@
-//! The table keys of projects: a project, its services, the revisions of its shipyard and their history lie in one partition.
+//! The table keys of projects: a project, its services, the revisions of its shipyard and their history are in one partition.
 
 use crate::item::Key;
 use crate::partition::{Kind, MAIN, Partition};
@@ -6,9 +6,9 @@ use keelway_domain::names::ProjectName;
 
 /// The partition that lists the projects.
 pub const PROJECTS: &str = "PROJECTS";
-/// What the sort keys of services begin with.
+/// The prefix of the sort keys of services.
 pub const SERVICE: &str = "V#";
-/// What the sort keys of a project's history begin with.
+/// The prefix of the sort keys of a project's history.
 pub const HISTORY: &str = "R#";
 const REVISION: &str = "S#";
 
@@ -23,7 +23,7 @@ static DEFINITIONS: Partition = Partition::new(
     ],
 );
 static LISTED: Partition = Partition::new(PROJECTS, "", &[Kind::of("", "<project>", "list of projects")]);
-/// What is kept of projects.
+/// The kinds of items of projects.
 pub static PARTITIONS: &[&Partition] = &[&DEFINITIONS, &LISTED];
 
 /// The partition of a project's definitions.

@@ -161,7 +161,7 @@ impl<P: Ports> Projects<'_, P> {
     /// Projects by name, at most 100, those after `after`; and whether there are more.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn list(&self, after: Option<&str>, most: u32) -> Result<(Vec<Project>, bool), Refusal> {
         let (names, more) = self.names(after, most.min(100)).await?;
         Ok((self.named(&names).await?, more))
@@ -170,7 +170,7 @@ impl<P: Ports> Projects<'_, P> {
     /// The projects of these names that exist.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn named(&self, names: &[ProjectName]) -> Result<Vec<Project>, Refusal> {
         let wanted: Vec<Key> = names.iter().map(keys::project).collect();
         let items = if wanted.is_empty() { Default::default() } else { table::read(self.ports, &wanted).await? };
@@ -186,7 +186,7 @@ impl<P: Ports> Projects<'_, P> {
     /// The names in the list of projects after `after`, at most `most`; and whether there are more.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn names(&self, after: Option<&str>, most: u32) -> Result<(Vec<ProjectName>, bool), PortError> {
         let after = after.map(|name| Cursor { key: keys::listed(name), index_sort: None });
         let (items, more) = table::all(self.ports, Query::table(keys::PROJECTS, most).after(after), most as usize).await?;
@@ -196,7 +196,7 @@ impl<P: Ports> Projects<'_, P> {
     /// Services of a project and when they were first seen, by name, those after `after`; and whether there are more.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn services(
         &self,
         project: &ProjectName,
@@ -216,7 +216,7 @@ impl<P: Ports> Projects<'_, P> {
     /// When a service was first seen; `None`: there is no such service.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn service(&self, project: &ProjectName, service: &str) -> Result<Option<Timestamp>, PortError> {
         let item = self.ports.get(&keys::service(project, service)).await?;
         Ok(item.map(|item| Timestamp(item.number("at").unwrap_or(0))))

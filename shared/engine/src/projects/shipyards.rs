@@ -166,7 +166,7 @@ impl<P: Ports> Projects<'_, P> {
     /// A shipyard revision's document.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn revision(&self, project: &ProjectName, revision: &str) -> Result<Option<Revision>, PortError> {
         let item = self.ports.get(&keys::revision(project, revision)).await?;
         Ok(item.map(|item| Revision {

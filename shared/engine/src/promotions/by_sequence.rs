@@ -1,7 +1,7 @@
 //! The strategy `sequence`: a sequence of a shipyard carries out the promotion.
 //!
-//! The trigger's id and context follow from the identity of the promotion, so the sequence is found before it is triggered again,
-//! and a trigger that arrives twice starts it once.
+//! The id and context of the trigger are derived from the identity of the promotion. So an earlier trigger is found, and a trigger
+//! that arrives twice starts the sequence once.
 
 use crate::border;
 use crate::keptn::preflight::Preflight;
@@ -30,7 +30,7 @@ const LOOK: Span = Span(200);
 /// Triggers the sequence, unless it was triggered before.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Outcome, PortError> {
     let Some(to) = address(task, sequence) else { return Ok(refused(unusable(task, sequence))) };
     let made = Outcome::Created(Made::Sequence { context: to.context.to_string() });
@@ -39,7 +39,7 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
     }
     let event = match let_in(engine, task, sequence).await? {
         Ok(stage) => trigger(task, sequence, &stage),
-        // A person has it attempted again once the consent is there.
+        // A person orders another attempt when the consent was given.
         Err(no) => return Ok(Outcome::Failed { why: Condition::new("NoConsent", no.to_string()), retry: Retry::Never }),
     };
     match engine.preflight(&event).await {
@@ -59,10 +59,10 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
     Ok(Outcome::Failed { why: Condition::new("SequenceNotAccepted", message), retry: Retry::Backoff })
 }
 
-/// What became of the sequence; `None`: it goes on.
+/// The state of the sequence. `None`: it continues.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Option<Seen>, PortError> {
     let Some(to) = address(task, sequence) else { return Ok(None) };
     let x = execution(engine, &to).await?;
@@ -79,11 +79,11 @@ pub async fn follow<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Seq
     }))
 }
 
-/// Aborts the sequence, unless it has ended, also if its trigger is still on its way. One in a project that does not consent any
-/// more is left to that project.
+/// Aborts the sequence unless it has ended, even if its trigger has not arrived yet. A sequence in a project that no longer
+/// consents is left to that project.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn take_back<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Closed, PortError> {
     if let Some(Seen::Succeeded(how)) = follow(engine, task, sequence).await? {
         return Ok(Closed::Merged(how));
@@ -98,7 +98,7 @@ pub async fn take_back<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
     };
     match engine.abort_trigger((&to.project, &to.context), &name, &service).await {
         Err(Refusal::Port(error)) => Err(error),
-        // There is no such project: nothing begins in it.
+        // The project does not exist, so nothing begins in it.
         Ok(()) | Err(_) => Ok(Closed::Closed),
     }
 }

@@ -1,5 +1,5 @@
-//! Pipelines in a circle: what one carries from dev to staging, another carries from staging to dev. Two revisions would change
-//! places for ever, because each arrival begins a run of the other.
+//! Circular pipelines: one promotes from dev to staging, another one from staging to dev. Two revisions would alternate for ever,
+//! because each arrival begins a run of the other pipeline.
 
 use super::message::Address;
 use super::{Promotions, definitions, keys};
@@ -10,14 +10,14 @@ use crate::table;
 use keelway_domain::promotions::definition::{Definition, EnvironmentSpec};
 use std::collections::BTreeSet;
 
-/// So many pipelines that promote into one target are looked at.
+/// The most pipelines of one target that are checked.
 const MOST: usize = 100;
 
 impl<P: Ports> Promotions<P> {
-    /// The pipelines of the same namespace that carry back to the first environment of this one what it promotes.
+    /// The pipelines of the same namespace that promote the revisions of this pipeline back to its first environment.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn circle(&self, of: &Address, definition: &Definition) -> Result<Vec<Address>, PortError> {
         let (first, later) = split(definition);
         let mut others: BTreeSet<Address> = BTreeSet::new();

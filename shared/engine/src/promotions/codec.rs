@@ -1,4 +1,5 @@
-//! How a pipeline is stored. What commits rarely change together has attributes of its own: a commit writes only those that differ.
+//! The stored form of pipelines. Parts that commits rarely change together are separate attributes, because a commit writes only
+//! the attributes that differ.
 
 use super::keys;
 use crate::item::{Attrs, Item, Key};
@@ -61,8 +62,8 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
     })
 }
 
-/// The item of a command in the history. Its attribute has another name than a promotion's, so that code which knows only
-/// promotions passes over it.
+/// The item of a command in the history. Its attribute has another name than that of a promotion, so that older code, which only
+/// knows promotions, skips it.
 pub fn obeyed(of: &super::Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
     Item::new(Key::new(keys::pipeline_partition(of), keys::command(obeyed))).with("c", json(obeyed)).with("ttl", expires.0 / 1000)
 }

@@ -1,5 +1,5 @@
-//! Pipelines, clusters and git hosts as they are applied. Definitions have no effects of their own, so the API writes them itself;
-//! whoever they concern is woken.
+//! Definitions of pipelines, clusters and git hosts. They have no effects of their own, so the API writes them itself, and wakes
+//! the subjects concerned.
 
 use super::Promotions;
 use super::message::Address;
@@ -10,7 +10,7 @@ use crate::protocol::declare::{self, Declarations, Declared, Kind, Outcome};
 use keelway_domain::promotions::definition::Definition;
 use keelway_domain::promotions::registry::GitHost;
 
-/// More git hosts than this are not looked through for one.
+/// The most git hosts that are searched.
 const HOSTS: u32 = 1000;
 
 /// Reads a pipeline's definition; `None` for one that was deleted.
@@ -27,7 +27,7 @@ impl<P: Ports> Promotions<P> {
         Declarations { ports: &self.ports, kind, retention: self.limits.retention }
     }
 
-    /// The pipelines as they are applied.
+    /// The definitions of pipelines.
     pub fn pipelines(&self) -> Declarations<'_, P, Pipelines> {
         self.declared(Pipelines)
     }
@@ -45,7 +45,7 @@ impl<P: Ports> Promotions<P> {
     /// Puts a definition in force, and wakes its pipeline.
     ///
     /// # Errors
-    /// Of the ports. Applying it again completes what was begun.
+    /// A port fails. Applying it again completes what was begun.
     pub async fn apply(&self, to: &Address, definition: &Definition, source: &str) -> Result<Outcome, PortError> {
         self.pipelines().apply(to, definition, source).await
     }
@@ -53,7 +53,7 @@ impl<P: Ports> Promotions<P> {
     /// Deletes a definition: its pipeline closes what it has open, and ends. `false`: there is none.
     ///
     /// # Errors
-    /// Of the ports. Deleting it again completes what was begun.
+    /// A port fails. Deleting it again completes what was begun.
     pub async fn delete(&self, to: &Address) -> Result<bool, PortError> {
         self.pipelines().delete(to).await
     }
@@ -61,7 +61,7 @@ impl<P: Ports> Promotions<P> {
     /// A definition in force.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn definition(&self, to: &Address) -> Result<Option<Declared<Definition>>, PortError> {
         self.pipelines().get(to).await
     }
@@ -69,16 +69,16 @@ impl<P: Ports> Promotions<P> {
     /// The git host of the repositories under this host name (with its port, if it has one), and the name it is registered by.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn git_host_of(&self, host: &str) -> Result<Option<(String, Declared<GitHost>)>, PortError> {
         let (all, _) = self.git_hosts().everywhere(None, None, HOSTS).await?;
         Ok(all.into_iter().find(|(_, one)| one.spec.host.eq_ignore_ascii_case(host)).map(|(at, one)| (at.name, one)))
     }
 
-    /// What a pipeline may know about its targets.
+    /// The observations of a pipeline's targets, as far as it may see them.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn observations(
         &self,
         of: &Address,

@@ -46,7 +46,7 @@ static REPOSITORIES: Partition = Partition::new(
     "<hash>",
     &[Kind::main("repository: when it is looked at").state(), Kind::of(OPEN, "<identity>", "open pull request").state()],
 );
-/// What promotions keep.
+/// The partitions of promotions.
 pub static PARTITIONS: &[&Partition] =
     &[&PIPELINES, &DEFINITIONS, &LISTED, &REGISTERED, &HOSTS, &NONCES, &REQUESTS, &COUNTS, &TARGETS, &OBSERVED, &REPOSITORIES];
 
@@ -68,7 +68,7 @@ pub fn definitions(namespace: &str) -> String {
 /// The partition that lists the namespaces in which a pipeline was ever applied.
 pub const NAMESPACES: &str = "PN";
 
-/// What a pipeline is to do.
+/// The definition of a pipeline.
 pub fn definition(to: &Address) -> Key {
     Key::new(definitions(&to.namespace), to.name.clone())
 }
@@ -78,7 +78,7 @@ pub const CLUSTERS: &str = "PC";
 /// The partition of registered git hosts.
 pub const GIT_HOSTS: &str = "PH";
 
-/// A nonce that was used. Both parts come from outside, so their hash is the key.
+/// A used nonce. Both parts come from clients, so their hash is the key.
 pub fn nonce(scope: &str, nonce: &str) -> Key {
     Key::new(NONCES.named(sha256_hex(format!("{}#{scope}#{nonce}", scope.len()).as_bytes())), MAIN)
 }
@@ -88,7 +88,8 @@ pub fn request(id: &str) -> Key {
     Key::new(REQUESTS.named(id), MAIN)
 }
 
-/// The requests that a client sent without a token in a window of time. The address comes from outside, so its hash is the key.
+/// The number of requests without a token from a client in a time window. The address comes from the client, so its hash is the
+/// key.
 pub fn requests(client: &str, window: i64) -> Key {
     Key::new(COUNTS.named(format_args!("{}#{window}", sha256_hex(client.as_bytes()))), MAIN)
 }
@@ -99,7 +100,7 @@ pub const HISTORY: &str = "H#";
 /// The sort key of a promotion that has left the state.
 pub fn history(past: &Past) -> String {
     let promotion = &past.promotion;
-    // A promotion that was merged in the moment it was given up comes here twice; so does one that could not be taken back.
+    // A promotion that was merged at the moment it was given up has two entries, and so has one that could not be taken back.
     let late = match promotion.why.reason.as_str() {
         MERGED_LATE => "#late",
         NOT_TAKEN_BACK => "#left",
@@ -132,7 +133,7 @@ pub fn target_name(app: &App, target: &Target) -> String {
     ])
 }
 
-/// The API group of `group/version`: an upgrade of the version does not make another object.
+/// The API group of `group/version`. An object keeps its identity when the version of its API changes.
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
@@ -150,8 +151,8 @@ pub fn depends(app: &App, target: &Target, to: &Address) -> Key {
     Key::new(target_partition(app, target), format!("{DEPENDS}{}#{}", to.namespace, to.name))
 }
 
-/// The partition of a cluster: when it is observed next, and which objects in it applied pipelines name. Whoever reads the entries
-/// compares the cluster's name, because the partition is only its hash.
+/// The partition of a cluster: when it is observed next, and the objects in it that pipelines name. Readers must compare the name
+/// of the cluster, because the partition key is only its hash.
 pub fn cluster_partition(cluster: &str) -> String {
     OBSERVED.named(hash(hash64(&[b"cluster", cluster.as_bytes()])))
 }
@@ -172,7 +173,7 @@ pub fn place(app: &App, target: &Target) -> String {
 /// Says that a pipeline names an object of a cluster. `None`: the target names no cluster.
 pub fn named(app: &App, target: &Target, to: &Address) -> Option<Key> {
     let cluster = target.cluster.as_deref()?;
-    // Pipelines may name one object under different versions of its API: those are different entries.
+    // Pipelines may name one object with different API versions, which are different entries.
     let sort = format!("{NAMED}{}#{}#{}#{}", place(app, target), to.namespace, to.name, app.api_version);
     Some(Key::new(cluster_partition(cluster), sort))
 }
@@ -190,7 +191,7 @@ pub fn repository(url: &str) -> Key {
 /// What the entries of open pull requests begin with.
 pub const OPEN: &str = "Q#";
 
-/// An open pull request of ours.
+/// An open pull request of Keelway.
 pub fn open_request(url: &str, to: &Address, attempt: &Attempt) -> Key {
     let identity = hash(attempt.identity(&to.namespace, &to.name));
     Key::new(repository_partition(url), format!("{OPEN}{identity}"))

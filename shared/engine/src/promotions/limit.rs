@@ -1,55 +1,56 @@
-//! How often a client may send requests that carry no token.
+//! Rate limits for requests without a token.
 
 use super::{Promotions, keys};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use keelway_domain::time::{Span, Timestamp};
 
-/// A client may send this many signed requests in each window; about what is pushed, so many that are refused.
+/// The most signed requests of a client in a window. For pushes, only refused requests count.
 pub const REQUESTS: i64 = 20;
-/// The same of the webhooks of one git host from one address: a busy host sends ten a second for a while.
+/// The most webhooks of one git host from one address in a window. A busy host may send ten a second for a while.
 pub const WEBHOOKS: i64 = 300;
-/// A lost race means that another request was counted. The API handles fewer requests than this at the same time.
+/// The most tries to count a request. A lost race means that another request was counted, and the API handles fewer concurrent
+/// requests than this.
 const TRIES: i64 = 100;
 /// The length of a window.
 pub const WINDOW: Span = Span::seconds(30);
 
 impl<P: Ports> Promotions<P> {
-    /// Counts a request of a client. `Some`: the client has sent too many, and may try again after this time.
+    /// Counts a request of a client. `Some`: the client is over its limit, and may try again after this time.
     ///
     /// One read and one write; a client over its limit costs the read only.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn too_many_requests(&self, client: &str) -> Result<Option<Span>, PortError> {
         self.too_many(client, REQUESTS).await
     }
 
-    /// The same of a webhook of a git host.
+    /// Counts a webhook of a git host in the same way.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn too_many_webhooks(&self, host: &str, client: &str) -> Result<Option<Span>, PortError> {
         self.too_many(&format!("webhook {host} {client}"), WEBHOOKS).await
     }
 
-    /// Whether too many signed requests about one thing were refused that came from an address. `Some`: there may be another one
-    /// after this time.
+    /// Whether too many signed requests about one object from one address were refused. `Some`: another one may come after this
+    /// time.
     ///
-    /// One read: a request with a good signature is not counted, and keeps nobody out.
+    /// One read. Requests with a valid signature do not count, so they cannot block others.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn too_many_refused(&self, about: &str, client: &str) -> Result<Option<Span>, PortError> {
         let (key, left) = self.window(&refused(about, client));
         let count = self.ports.get(&key).await?.as_ref().map_or(0, Item::version);
         Ok((count >= REQUESTS).then_some(left))
     }
 
-    /// Counts one that was refused.
+    /// Counts a refused request.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn count_refused(&self, about: &str, client: &str) -> Result<(), PortError> {
         self.too_many(&refused(about, client), REQUESTS).await.map(drop)
     }

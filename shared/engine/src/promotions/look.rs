@@ -1,4 +1,4 @@
-//! What the sweep finds: pipelines that have something to do, because a message was lost.
+//! Finds pipelines that have something to do because a message was lost, for the sweep.
 
 use super::attempts::runs_sequence;
 use super::message::{Address, Job, Message};
@@ -17,8 +17,8 @@ use keelway_domain::promotions::{Decision, Facts, Input, decide};
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 
-/// Evaluates open pipelines without committing anything: those that would change get a message. A pipeline at rest costs its share
-/// of two reads for all: of the definitions, and of their targets.
+/// Evaluates open pipelines without committing: those that would change get a message. An idle pipeline costs its share of two
+/// reads for all: of the definitions, and of their targets.
 pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick: &mut Tick) -> Result<Vec<Letter>, PortError> {
     let wanted: Vec<Key> = open.iter().map(|loaded| keys::definition(&loaded.x.address())).collect();
     let items = table::read(&engine.ports, &wanted).await?;
@@ -50,7 +50,7 @@ pub(super) async fn look<P: Ports>(engine: &Promotions<P>, open: &[Loaded], tick
             },
             None => Observations::new(),
         };
-        // Nobody may have heard that a sequence has ended.
+        // The message about the end of a sequence may have been lost.
         let sequences = loaded.x.environments.iter().filter(|(_, state)| state.promotion.as_ref().is_some_and(runs_sequence));
         letters.extend(sequences.map(|(environment, _)| {
             let because = format!("sweep {}", tick.now.0);
@@ -69,8 +69,8 @@ fn changes(loaded: &Loaded, definition: Option<&Definition>, observations: &Obse
     matches!(decide(&loaded.x, Input::Evaluate, &facts), Decision::Commit(_))
 }
 
-/// Looks at repositories that should have happened. Whoever opened a pull request may have stopped before it was entered into its
-/// repository's list: this enters it.
+/// Orders overdue looks at repositories. The worker that opened a pull request may have stopped before it was entered into the
+/// repository's list; this enters it.
 async fn overdue<P: Ports>(
     engine: &Promotions<P>,
     watched: &[(Address, Watch)],

@@ -1,5 +1,5 @@
-//! The messages of the engine: to pipelines, to whoever carries out their attempts, and to the observer. Each may arrive twice,
-//! late, or when it is no longer needed.
+//! The messages of the engine: to pipelines, to the workers for attempts, and to the observer. Each may arrive twice, late, or when
+//! it is no longer needed.
 
 use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
@@ -17,55 +17,55 @@ pub use keelway_domain::address::Address;
 pub enum Message {
     /// Something it depends on has changed.
     Evaluate {
-        /// Whom.
+        /// The addressee.
         to: Address,
-        /// What has changed; tells apart what caused the message.
+        /// The reason, which distinguishes messages that are sent for different reasons.
         because: String,
     },
     /// The wake-up for this time.
     Wake {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// When.
         at: Timestamp,
     },
     /// An attempt was carried out.
     Ended {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// Which.
         attempt: Attempt,
         /// How it ended.
         outcome: Outcome,
     },
-    /// Somebody looked at what an attempt made.
+    /// The state of an attempt's effect was read.
     Seen {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// Which.
         attempt: Attempt,
-        /// What was seen.
+        /// The state of the effect.
         seen: Seen,
-        /// In which repository; none for a sequence.
+        /// The repository. `None` for a sequence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repository: Option<String>,
     },
-    /// Somebody tried to take an attempt back.
+    /// A worker has tried to take an attempt back.
     Closed {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// Which.
         attempt: Attempt,
-        /// How that went.
+        /// The result.
         how: Closed,
     },
-    /// A person or a tool asks for something.
+    /// A command of a person or a tool.
     Command {
-        /// Whom.
+        /// The addressee.
         to: Address,
-        /// For what.
+        /// The command.
         command: Command,
-        /// Who, when and why.
+        /// The person, the time and the reason.
         note: Note,
     },
 }
@@ -87,23 +87,23 @@ impl Message {
     }
 }
 
-/// A message to whoever carries out attempts.
+/// A message to the workers for attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "keelway", rename_all = "lowercase")]
 pub enum Job {
     /// Carry out an attempt.
     Attempt {
-        /// Of which pipeline.
+        /// The pipeline.
         of: Address,
         /// Which.
         attempt: Attempt,
-        /// How, as far as known: whoever comes too late takes back what was made.
+        /// The strategy, if known: a worker that comes too late needs it to take the effect back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strategy: Option<Strategy>,
     },
     /// Take it back.
     Close {
-        /// Of which pipeline.
+        /// The pipeline.
         of: Address,
         /// Which.
         attempt: Attempt,
@@ -112,18 +112,18 @@ pub enum Job {
     },
     /// Look at the sequence that carries out the promotion into an environment.
     Follow {
-        /// Of which pipeline.
+        /// The pipeline.
         of: Address,
-        /// Into which environment.
+        /// The environment.
         environment: String,
-        /// What caused it; tells apart what is sent for different reasons.
+        /// The reason, which distinguishes messages that are sent for different reasons.
         because: String,
     },
     /// Look at the open pull requests of a repository.
     Look {
         /// Its URL.
         repository: String,
-        /// For when the look was planned; if another one is planned now, this one has been replaced.
+        /// The time that the look was planned for. If another time is planned now, this look was replaced.
         at: Timestamp,
     },
 }
@@ -148,7 +148,7 @@ impl Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "keelway", rename_all = "lowercase")]
 pub enum Observe {
-    /// Read what applied pipelines name in a cluster.
+    /// Read the objects in a cluster that pipelines name.
     Observe {
         /// `<namespace>/<name>` of the cluster.
         cluster: String,

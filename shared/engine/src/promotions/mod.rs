@@ -1,9 +1,9 @@
 //! The promotions engine: level-triggered pipelines. A pipeline is the subject of its messages.
 //!
 //! [`Promotions`] decides: every message ends in an evaluation of the whole pipeline ([`keelway_domain::promotions::decide`]).
-//! [`attempts::Attempts`] carries out what was decided, on a queue and in a function of its own, because it waits for other
-//! people's servers; [`observer::Observer`] reads the clusters, for the same reason on its own too. `definitions` and
-//! `observations` are what the API writes: they have no effects of their own, and wake the pipelines concerned.
+//! [`attempts::Attempts`] carries orders out, with a queue and a function of its own, because it waits for servers of other people;
+//! so does [`observer::Observer`], which reads clusters. The API writes `definitions` and `observations`, which have no effects of
+//! their own, and wakes the pipelines concerned.
 
 pub mod attempts;
 pub mod by_sequence;
@@ -38,7 +38,7 @@ use keelway_domain::promotions::{Decision, Facts, Input, Pipeline, With, decide}
 use keelway_domain::time::Span;
 use subject::Watch;
 
-/// The engine's name, and that of its queue.
+/// The name of the engine and of its queue.
 pub const NAME: &str = "promotions";
 /// The queue of attempts.
 pub const ATTEMPTS: &str = "attempts";
@@ -75,7 +75,7 @@ impl<P: Ports> Promotions<P> {
         Self { ports, limits }
     }
 
-    /// Gives a pipeline an input.
+    /// Handles an input of a pipeline.
     pub(crate) async fn turn(&self, to: &Address, input: Input<'_>, cause: Cause) -> Result<Handled, PortError> {
         run(self, cause, &Turn { to, input, cause }).await
     }
@@ -125,8 +125,8 @@ impl<P: Ports> Engine<Pipeline> for Promotions<P> {
     }
 }
 
-/// The look at a sequence that has ended, if it carried out a promotion. The event is only a hint: what became of the sequence is
-/// read from its state.
+/// The look at a sequence that has ended, if it carried a promotion out. The event is only a hint: the result is read from the
+/// state of the sequence.
 fn followed(event: &CloudEvent) -> Option<Job> {
     let EventType::Sequence(_, _, Kind::Finished) = EventType::parse(&event.ty) else { return None };
     let text = |name: &str| event.data.get(PROMOTION)?.get(name)?.as_str().map(str::to_owned);

@@ -1,5 +1,5 @@
-//! Facts about targets. Each has a version that only rises; an older fact changes nothing. A new fact wakes the pipelines that name
-//! its target, and no others.
+//! Facts about targets. The version of a fact only rises; an older fact changes nothing. A new fact wakes only the pipelines that
+//! name its target.
 
 use super::message::{Address, Message};
 use super::{Promotions, keys};
@@ -28,7 +28,7 @@ pub const OBSERVED: &str = "dev.keelway.target.observed";
 const FORMAT: i64 = 1;
 /// How long a fact that no pipeline asks for is kept.
 const UNASKED: Span = Span::minutes(24 * 60);
-/// So many pipelines are found at once by their target.
+/// The most pipelines in one page of a target's entries.
 const PAGE: u32 = 200;
 
 /// A fact about a target.
@@ -44,13 +44,13 @@ pub struct Fact {
     pub observed: Observed,
 }
 
-/// What a pipeline may know about its targets.
+/// The observations of a pipeline's targets, as far as it may see them.
 pub(super) async fn of(store: &impl Store, of: &Address, definition: &Definition) -> Result<Observations, PortError> {
     let known = table::read(store, &wanted(definition)).await?;
     among(store, &known, of, definition).await
 }
 
-/// What these items tell a pipeline about its targets.
+/// The observations in these items, as far as the pipeline may see them.
 pub(super) async fn among(
     store: &impl Store,
     items: &Items,
@@ -63,19 +63,19 @@ pub(super) async fn among(
     Ok(all)
 }
 
-/// What became of a fact.
+/// The result of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is older than what is known, and changed nothing.
+    /// The fact is older than the known one, and changed nothing.
     Older,
-    /// It tells the revision that was known.
+    /// The fact has the known revision.
     Same,
-    /// It tells another revision, or the first one.
+    /// The fact has a new revision.
     Revision,
 }
 
-/// Puts what is missing in the place of what is known about targets of other namespaces that do not consent, or do not any more. Of
-/// one's own, nothing is read.
+/// Replaces the observations of targets in other namespaces by the missing consent, if those do not consent (any more). For targets
+/// of its own namespace, nothing is read.
 async fn beyond(store: &impl Store, own: &str, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let mut borders: BTreeMap<&str, Border> = BTreeMap::new();
     for target in definition.targets() {
@@ -85,7 +85,7 @@ async fn beyond(store: &impl Store, own: &str, definition: &Definition, all: &mu
             Entry::Vacant(place) => place.insert(Border::of(store, namespace).await?),
         };
         if let Err(no) = border.let_in(own, Act::Observe, name) {
-            // Nobody observed this, so there is no time of it.
+            // This was not observed, so it has no time.
             let hidden =
                 Observed { revision: None, ready: false, error: Some(no.to_string()), at: Timestamp::default(), by: vec![] };
             all.insert(target.clone(), hidden);
@@ -112,7 +112,7 @@ fn known(items: &Items, definition: &Definition) -> Result<Observations, PortErr
     Ok(all)
 }
 
-/// The attribute of a fact whose cluster was taken out: only a new report keeps it from expiring.
+/// The attribute of a fact whose cluster was deregistered: only a new report keeps it from expiring.
 const TAKEN_OUT: &str = "to";
 
 /// Whether a fact expires because no pipeline asked for it. The first one that does keeps it.
@@ -133,12 +133,12 @@ fn change(item: &Item, mut set: Attrs, remove: Vec<Name>) -> Write {
 /// The attribute with the target's whole name.
 const TARGET: &str = "of";
 
-/// Whether an item is about a target. One that was written before that was noted is.
+/// Whether an item belongs to a target. Items of older versions, which lack the attribute, do.
 fn is_of(item: &Item, (app, target): (&App, &Target)) -> bool {
     item.text(TARGET).is_none_or(|name| name == keys::target_name(app, target))
 }
 
-/// A fact about a target as it is kept, and its version.
+/// The stored fact about a target, and its version.
 pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Observed)>, PortError> {
     check_format(item, FORMAT)?;
     if !is_of(item, of) {
@@ -148,8 +148,7 @@ pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Obse
     Ok(crate::json::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
 }
 
-/// Says of targets that nobody reported about, in clusters that nobody will read, what is missing. Nothing is read if there are
-/// none.
+/// Adds an explanation for targets without reports, in clusters that are not registered. Without such targets, nothing is read.
 async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Observations) -> Result<(), PortError> {
     let unknown: Vec<&Target> = definition.targets().filter(|target| !all.contains_key(target)).collect();
     let entry = |cluster: &str| Key::new(keys::CLUSTERS, cluster);
@@ -163,7 +162,7 @@ async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Obs
         if let Some(cluster) = target.cluster.as_deref().filter(|cluster| found.get(&entry(cluster)).is_none_or(is_deleted)) {
             let why =
                 format!("cluster {cluster} is not registered: apply a Cluster, or report about it with POST /v1/observations");
-            // Nobody observed this, so there is no time of it.
+            // This was not observed, so it has no time.
             all.insert(
                 target.clone(),
                 Observed { revision: None, ready: false, error: Some(why), at: Timestamp::default(), by: vec![] },
@@ -174,15 +173,15 @@ async fn unregistered(store: &impl Store, definition: &Definition, all: &mut Obs
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Keeps a fact if it is newer than what is known, and wakes the pipelines that depend on its target.
+    /// Stores a fact if it is newer than the known one, and wakes the pipelines that depend on its target.
     ///
     /// # Errors
-    /// Of the ports. Reporting it again completes what was begun.
+    /// A port fails. Reporting it again completes what was begun.
     pub async fn observe(&self, fact: &Fact) -> Result<Kept, PortError> {
         let partition = keys::target_partition(&fact.app, &fact.target);
         let key = keys::observation(&fact.app, &fact.target);
         for _ in 0..COMMIT_TRIES {
-            // One query reads what is known and who asks for it.
+            // One query reads the known fact and the pipelines that depend on it.
             let page = self.ports.query(&Query::table(partition.clone(), PAGE)).await?;
             let known = page.items.first().filter(|item| item.key == key).cloned();
             known.as_ref().map_or(Ok(()), |item| check_format(item, FORMAT))?;
@@ -229,14 +228,14 @@ impl<P: Ports> Promotions<P> {
         Err(contended(key))
     }
 
-    /// Has facts expire whose cluster was taken out, as soon as those that no pipeline asks for.
+    /// Lets the facts of a deregistered cluster expire, as soon as facts that no pipeline asks for.
     pub(super) async fn expire(&self, facts: &[(&App, &Target)]) -> Result<(), PortError> {
         let expires = (self.ports.now() + UNASKED).0 / 1000;
         let wanted: BTreeMap<Key, (&App, &Target)> = facts.iter().map(|of| (keys::observation(of.0, of.1), *of)).collect();
         let found = table::read(&self.ports, &wanted.keys().cloned().collect::<Vec<_>>()).await?;
         let theirs = |item: &&Item| wanted.get(&item.key).is_some_and(|of| is_of(item, *of));
         for item in found.values().filter(theirs).filter(|item| item.number("ttl").is_none()) {
-            // If it changed in between, somebody still reports about the target.
+            // If the fact has changed in between, the target still has a reporter.
             let set = [(Name::Borrowed("ttl"), expires.into()), (Name::Borrowed(TAKEN_OUT), true.into())];
             drop(self.ports.write(&change(item, set.into(), vec![])).await?);
         }
@@ -249,7 +248,7 @@ impl<P: Ports> Promotions<P> {
         let Some(facts) = facts else {
             return self.unusable(event, cause, &format!("type must be {OBSERVED}, and data.facts a list of facts")).await;
         };
-        // Of what deployment configs run, the engine that deployed it says whose it is. Others on the bus can vouch for nobody.
+        // Only the deployments engine may name the authors of a revision. Other senders on the bus cannot vouch for anybody.
         let ours = event.source == deployments::SOURCE;
         let by = event.data.get("by").filter(|_| ours).and_then(|by| serde_json::from_value::<Vec<String>>(by.clone()).ok());
         let by = by.unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Pulls facts from the Kubernetes API of registered clusters: on a schedule, and when somebody asks. It waits for other people's
-//! servers, so it has a queue and a function of its own. Each cluster is a message of its own: one that does not answer does not
+//! Pulls facts from the Kubernetes APIs of registered clusters: on a schedule, and on request. It waits for servers of other
+//! people, so it has a queue and a function of its own. Each cluster has its own message, so one that does not answer does not
 //! delay the others.
 //!
-//! Only what applied pipelines name is read. They enter that with their clusters when they are applied, so finding it is one query.
+//! Only objects that pipelines name are read. Each pipeline has entries at its clusters, so one query finds the objects.
 //!
-//! The version of a fact is the time in milliseconds at which its reading began, not the object's `resourceVersion`: an error has
-//! none, and a cluster that was restored or replaced begins anew with lower ones. Of two readings, the one that began later counts.
-//! A reading that differs in nothing from what is known is not kept, so a steady cluster costs only reads and wakes nobody.
+//! The version of a fact is the time in milliseconds at which its reading began, not the `resourceVersion` of the object: an error
+//! has none, and those of a restored or replaced cluster begin again with lower numbers. Of two readings, the one that began later
+//! counts. A reading that equals the known fact is not stored, so an idle cluster costs only reads and wakes nothing.
 
 use super::message::{Address, Observe};
 use super::observations::{self, Fact};
@@ -27,34 +27,34 @@ use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 
-/// How often a cluster is observed that does not say it itself.
+/// The default interval of observations.
 pub const INTERVAL: Span = Span::seconds(60);
-/// A tick that comes so much early still finds a cluster due. Otherwise a tick would now and then miss its cluster by milliseconds.
+/// How early a tick may come and still find a cluster due. Otherwise a tick would now and then miss its cluster by milliseconds.
 const EARLY: Span = Span::seconds(10);
-/// So many entries of a cluster are handled by one message; the rest by the next one.
+/// The most entries of a cluster that one message handles. The next message handles the rest.
 const PAGE: u32 = 100;
-/// So many clusters are looked through at once.
+/// The most clusters that are read at once.
 const CLUSTERS: u32 = 100;
-/// How long it is remembered when a cluster was due, in case that it is registered no more.
+/// How long the time of a cluster's observation is stored, for clusters that are deregistered.
 const KEPT: Span = Span::minutes(24 * 60);
 
 /// An object to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Where it is.
+    /// The checkpoint.
     pub target: Target,
-    /// What it is; several, if pipelines name it under different versions of its API. At least one.
+    /// The object: several entries, if pipelines name it with different API versions. At least one.
     pub apps: Vec<App>,
 }
 
 /// The APIs of clusters.
 pub trait Clusters: Send + Sync {
-    /// Reads objects of a cluster. What cannot be read is an `error` of its fact, which stays the same as long as its cause does.
-    /// `at` of each fact is when its reading began. The answer is in the order asked for; it is shorter if time ran out, but never
-    /// empty. `server` is the cluster's, which its namespace may use.
+    /// Reads objects of a cluster. If an object cannot be read, its fact has an `error`, whose text must not change while its cause
+    /// stays the same. `at` of each fact is when its reading began. The answer has the requested order; it is shorter if the time
+    /// ran out, but never empty. `server` is the permitted server of the cluster.
     ///
     /// # Errors
-    /// Only of the services that Keelway itself uses.
+    /// A service that Keelway itself uses fails.
     fn read(
         &self,
         name: &str,
@@ -73,7 +73,7 @@ pub struct Observer<P, C> {
     clusters: C,
 }
 
-/// What an entry of a cluster says.
+/// The content of an entry at a cluster.
 #[derive(Serialize, Deserialize)]
 struct Named {
     #[serde(rename = "a")]
@@ -93,7 +93,7 @@ fn asker(item: &Item) -> &str {
     item.key.sk.split('#').nth(2).unwrap_or_default()
 }
 
-/// What pipelines of these namespaces name in a cluster, after a place, and whether there may be more.
+/// The objects in a cluster that pipelines of these namespaces name, after a place; and whether there may be more.
 async fn named(
     ports: &impl Ports,
     cluster: &str,
@@ -105,7 +105,7 @@ async fn named(
         query.from = format!("{}{after}#\u{10ffff}", keys::NAMED);
     }
     let mut page = ports.query(&query).await?;
-    // A page of those who may not is passed over.
+    // A page of entries without permission is skipped.
     while !page.items.iter().any(|item| may(asker(item)))
         && let Some(next) = page.next.take()
     {
@@ -135,10 +135,10 @@ fn same(a: &Observed, b: &Observed) -> bool {
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Has a cluster observed now. `false`: none is registered under this name.
+    /// Orders an observation of a cluster. `false`: no cluster of this name is registered.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn observe_cluster(&self, of: &Address) -> Result<bool, PortError> {
         let known = self.clusters().get(of).await?.is_some();
         if known {
@@ -147,11 +147,11 @@ impl<P: Ports> Promotions<P> {
         Ok(known)
     }
 
-    /// Takes a cluster out. `false`: there is none. What is known about its targets is kept for a day from now, unless it is
-    /// reported anew.
+    /// Deregisters a cluster. `false`: it does not exist. The facts about its targets are kept for a day, unless there are new
+    /// reports.
     ///
     /// # Errors
-    /// Of the ports. Taking it out again completes what was begun.
+    /// A port fails. Removing it again completes what was begun.
     pub async fn deregister_cluster(&self, of: &Address) -> Result<bool, PortError> {
         let known = self.clusters().delete(of).await?;
         let mut after = None;
@@ -173,11 +173,11 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         Self { pipelines, clusters }
     }
 
-    /// Sends each cluster that is due its message, and says how many were due. Of two ticks at the same time, one sends it. A
-    /// cluster in which no pipeline names anything is never due.
+    /// Sends the message of each cluster that is due, and returns their number. Of two concurrent ticks, only one sends a message.
+    /// A cluster in which no pipeline names an object is never due.
     ///
     /// # Errors
-    /// Of the ports. The next tick does what is left; a cluster whose message was lost is observed one interval later.
+    /// A port fails. The next tick does the rest; a cluster whose message was lost is observed one interval later.
     pub async fn tick(&self) -> Result<usize, PortError> {
         let ports = &self.pipelines.ports;
         let mut after: Option<String> = None;
@@ -202,7 +202,7 @@ impl<P: Ports, C: Clusters> Observer<P, C> {
         }
     }
 
-    /// Whether a cluster is due, and nobody else has found that before.
+    /// Whether a cluster is due and no other tick has claimed it.
     async fn claim(&self, name: &str, entry: &Declared<Cluster>, item: Option<&Item>) -> Result<bool, PortError> {
         let ports = &self.pipelines.ports;
         let now = ports.now();
@@ -287,8 +287,8 @@ impl<P: Ports, C: Clusters> Work for Reading<'_, P, C> {
             let fact = |version, observed| Fact { app: apps[0].clone(), target: target.clone(), version, observed };
             match known.get(key).map(|item| observations::read(item, (&apps[0], target))).transpose()?.flatten() {
                 Some((version, known)) if same(&known, observed) => {
-                    // An earlier delivery may have kept it and then stopped, before it woke everybody. One that expires is kept
-                    // from now on.
+                    // An earlier delivery may have stored the fact, and then stopped before it woke the pipelines. A fact that
+                    // would expire is kept from now on.
                     if self.again || expires(key) {
                         pipelines.observe(&fact(version, known)).await?;
                     }

@@ -1,4 +1,4 @@
-//! Requests that carry a key of their client's, so that they may be sent again: what the first one asked, and how it was answered.
+//! Requests with an idempotency key of the client: the content of the first request, and its answer.
 
 use super::{Promotions, keys};
 use crate::item::Item;
@@ -13,32 +13,32 @@ pub const KEEP: Span = Span::minutes(24 * 60);
 pub struct Keyed {
     /// The hash of everything the key is valid for, and of the key.
     pub id: String,
-    /// The hash of what is asked.
+    /// The hash of the request's content.
     pub asked: String,
 }
 
 /// What is known about a request with a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
-    /// It has no final answer yet: it is handled, for the first time or once more.
+    /// It has no final answer yet, so it is handled, possibly again.
     Open,
     /// Its answer.
     Answered(String),
-    /// The key belongs to a request that asked something else.
+    /// The key belongs to a request with other content.
     Different,
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Remembers a request, or finds what is known about it. One write; for a key that is known, also one read.
+    /// Stores a request, or finds the stored one. One write; for a known key, also one read.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn remember_request(&self, request: &Keyed) -> Result<Known, PortError> {
         let put = Write::Put(self.request(request), Condition::Absent);
         if self.ports.write(&put).await? == Written::Done {
             return Ok(Known::Open);
         }
-        // It may have expired in between; then it is as good as new.
+        // It may have expired in between, and then counts as new.
         let Some(known) = self.ports.get(&keys::request(&request.id)).await? else { return Ok(Known::Open) };
         Ok(match known.text("an") {
             _ if known.text("as") != Some(&request.asked) => Known::Different,
@@ -50,7 +50,7 @@ impl<P: Ports> Promotions<P> {
     /// Remembers the final answer to a request.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn remember_answer(&self, request: &Keyed, answer: &str) -> Result<(), PortError> {
         let put = Write::Put(self.request(request).with("an", answer), Condition::Always);
         self.ports.write(&put).await.map(|_| ())

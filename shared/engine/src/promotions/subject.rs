@@ -1,4 +1,4 @@
-//! A pipeline as the protocol sees it.
+//! A pipeline as a subject of the protocol.
 
 use super::message::{Job, Message};
 use super::{NAME, codec, keys};
@@ -13,14 +13,15 @@ use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, Order, Phase, Pipeline, Record};
 use keelway_domain::time::Timestamp;
 
-/// What a pipeline's state owes beside what all engines owe: a repository with an open pull request is looked at.
+/// The effect that a pipeline owes besides those of all engines: a look at a repository with an open pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Watch {
     /// The repository's URL.
     pub repository: String,
     /// The attempt that opened the pull request.
     pub attempt: Attempt,
-    /// The first look comes at once: Keelway merges it itself, or it may have been merged late.
+    /// Whether the first look comes at once, because Keelway merges the pull request itself, or because it may have been merged
+    /// late.
     pub at_once: bool,
 }
 
@@ -92,7 +93,7 @@ pub(super) fn open_requests(x: &Pipeline) -> Vec<Watch> {
         let promotion = state.promotion.as_ref().filter(|promotion| promotion.is_watched())?;
         match &promotion.strategy {
             Some(Strategy::PullRequest(request)) => {
-                // Whether it was merged late, the environments behind wait to know.
+                // The next environments wait to know whether it was merged late.
                 let at_once = request.merge || promotion.phase != Phase::Created;
                 Some(Watch { repository: request.url.clone(), attempt: Attempt::of(name, promotion), at_once })
             }

@@ -1,4 +1,4 @@
-//! What the API reads of pipelines, and what it hands in. Reads are strongly consistent.
+//! The reads and commands of the API about pipelines. Reads are strongly consistent.
 
 use super::definitions;
 use super::message::{Address, Message};
@@ -16,7 +16,7 @@ use keelway_domain::promotions::{Command, Decision, Facts, Input, Obeyed, Past, 
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A pipeline as it is now, with everything a decision about it reads.
+/// The present state of a pipeline, with everything that a decision reads.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Its state.
@@ -25,19 +25,18 @@ pub struct View {
     pub applied: Declared<Definition>,
     /// What is known about its targets.
     pub observations: Observations,
-    /// When each repository with an open pull request was last looked at, and what came of it: by URL and by whose credentials it
-    /// takes.
+    /// The last look at each repository with an open pull request, by URL and credentials.
     pub looks: BTreeMap<(String, String), Look>,
-    /// When this was read.
+    /// The time of the read.
     pub now: Timestamp,
 }
 
-/// The last look at the repository of a promotion, if it has one that is looked at.
+/// The last look at the repository of a promotion, if there is one.
 pub fn looked_at<'v>(view: &'v View, promotion: &Promotion) -> Option<&'v Look> {
     view.looks.get(&place(&view.state.namespace, promotion)?)
 }
 
-/// Where the pull request of a promotion is, and whose credentials a look at it takes.
+/// The repository of a promotion's pull request, and the credentials for looks at it.
 fn place(namespace: &str, promotion: &Promotion) -> Option<(String, String)> {
     match &promotion.strategy {
         Some(Strategy::PullRequest(request)) if promotion.is_watched() => {
@@ -47,12 +46,12 @@ fn place(namespace: &str, promotion: &Promotion) -> Option<(String, String)> {
     }
 }
 
-/// What would become of a command if it were decided now.
+/// The decision about a command at this moment, without effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forecast {
-    /// It would change something.
+    /// The command would change something.
     Changes,
-    /// What it asks for is so already.
+    /// The command was obeyed already.
     AlreadySo,
     /// It would be refused.
     Refused(Refused),
@@ -75,7 +74,7 @@ impl View {
         Facts { now: self.now, cause: Cause::default(), definition: Some(&self.applied.spec), observations: &self.observations }
     }
 
-    /// The state after an evaluation made now: what it is on the way to.
+    /// The state after an evaluation at this moment.
     pub fn evaluated(&self) -> Pipeline {
         match decide(&self.state, Input::Evaluate, &self.facts()) {
             Decision::Commit(transition) => transition.next,
@@ -83,9 +82,9 @@ impl View {
         }
     }
 
-    /// What would become of a command if it were decided now.
+    /// The decision about a command at this moment, without effects.
     pub fn forecast(&self, command: &Command, note: &Note) -> Forecast {
-        // Without its id the command leaves no trace but its effect.
+        // Without its id, the command changes nothing in the state except its effect.
         let note = Note { id: 0, ..note.clone() };
         match decide(&self.state, Input::Command(command, &note), &self.facts()) {
             Decision::Refused(refused) => Forecast::Refused(refused),
@@ -96,15 +95,15 @@ impl View {
 }
 
 impl<P: Ports> Promotions<P> {
-    /// Now.
+    /// The present time.
     pub fn now(&self) -> Timestamp {
         self.ports.now()
     }
 
-    /// A pipeline as it is now; `None`: none is applied under this name.
+    /// The present state of a pipeline. `None`: no definition of this name is in force.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn view(&self, of: &Address) -> Result<Option<View>, PortError> {
         let (definition, state) = (keys::definition(of), keys::pipeline(of));
         let items = table::read(&self.ports, &[definition.clone(), state.clone()]).await?;
@@ -117,7 +116,7 @@ impl<P: Ports> Promotions<P> {
         Ok(Some(View { state, applied, observations, looks, now }))
     }
 
-    /// The last looks at the repositories of a pipeline's open pull requests. Without one, nothing is read.
+    /// The last looks at the repositories of a pipeline's open pull requests. Without open ones, nothing is read.
     async fn looks(&self, x: &Pipeline) -> Result<BTreeMap<(String, String), Look>, PortError> {
         let watched = x.environments.values().filter_map(|state| place(&x.namespace, state.promotion.as_ref()?));
         let wanted: BTreeSet<(String, String)> = watched.collect();
@@ -130,10 +129,10 @@ impl<P: Ports> Promotions<P> {
         Ok(wanted.into_iter().filter_map(last).collect())
     }
 
-    /// The states of pipelines, in the order asked for; `None`: it has none yet.
+    /// The states of pipelines, in the requested order. `None`: it has no state yet.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn states(&self, of: &[Address]) -> Result<Vec<Option<Pipeline>>, PortError> {
         let wanted: Vec<Key> = of.iter().map(keys::pipeline).collect();
         let items = table::read(&self.ports, &wanted).await?;
@@ -144,7 +143,7 @@ impl<P: Ports> Promotions<P> {
     /// A page of a pipeline's history, newest first. `after`: where the page before ended.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn history(&self, of: &Address, after: Option<&str>, limit: u32) -> Result<History, PortError> {
         let partition = keys::pipeline_partition(of);
         let place = |sort: &str| Key::new(partition.clone(), format!("{}{sort}", keys::HISTORY));
@@ -160,30 +159,30 @@ impl<P: Ports> Promotions<P> {
         Ok(history)
     }
 
-    /// Hands a command in. It is decided like any other message; [`Pipeline::obeyed`] shows when it was obeyed.
+    /// Sends a command to the engine, which decides it like any other message. [`Pipeline::obeyed`] shows when it was obeyed.
     ///
     /// # Errors
-    /// Of the queue.
+    /// The queue fails.
     pub async fn hand_in(&self, to: &Address, command: &Command, note: &Note) -> Result<(), PortError> {
         let message = Message::Command { to: to.clone(), command: command.clone(), note: note.clone() };
         table::send_all(&self.ports, &[message.letter()]).await
     }
 
-    /// Remembers a nonce for at least this time. `false`: it was remembered before.
+    /// Stores a nonce for at least this time. `false`: it was stored before.
     ///
     /// # Errors
-    /// Of the store.
+    /// The store fails.
     pub async fn remember_nonce(&self, scope: &str, nonce: &str, keep: Span) -> Result<bool, PortError> {
         let expires = self.ports.now() + keep;
         let item = Item::new(keys::nonce(scope, nonce)).with("ttl", expires.0 / 1000 + 1);
         Ok(self.ports.write(&Write::Put(item, Condition::Absent)).await? == Written::Done)
     }
 
-    /// Has a repository looked at now, if a pull request of ours is open there. Nothing else follows from it: what became of the
-    /// pull request is read from the host.
+    /// Orders a look at a repository, if Keelway has an open pull request there. It has no other effect: the state of the pull
+    /// request is read from the host.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn look_at(&self, repository: &str) -> Result<bool, PortError> {
         watch::now(&self.ports, repository).await
     }

@@ -1,5 +1,5 @@
-//! When repositories with open pull requests are looked at. One look serves all open pull requests of a repository, whichever
-//! pipelines they belong to.
+//! Plans looks at repositories with open pull requests. One look serves all open pull requests of a repository, whichever pipelines
+//! they belong to.
 
 use super::keys;
 use super::message::{Address, Job};
@@ -20,22 +20,23 @@ use std::collections::BTreeMap;
 
 /// The pause between looks at a repository with a young pull request.
 pub const YOUNG: Span = Span::seconds(30);
-/// The pause before the first look at a pull request that Keelway merges itself: hosts need a moment to see whether they can.
+/// The pause before the first look at a pull request that Keelway merges itself: hosts need a moment to check whether it can be
+/// merged.
 const AT_ONCE: Span = Span::seconds(1);
-/// A pull request is young for so long; then the pause doubles each time so long.
+/// How long a pull request counts as young. Afterwards, the pause doubles each time this much time has passed.
 pub const YOUTH: Span = Span::minutes(10);
 /// The longest pause.
 pub const LONGEST: Span = Span::minutes(60);
-/// A look belongs to whoever began it for so long; then another one may begin.
+/// How long a look belongs to the worker that began it. Afterwards, another look may begin.
 pub const HELD: Span = Span::seconds(60);
-/// Looks for webhooks are so far apart at least: a host sends several about one change, and one look serves them all.
+/// The shortest pause between looks for webhooks: a host sends several about one change, and one look serves them all.
 pub const APART: Span = Span::seconds(5);
 
-/// Looks have failed for so long before the pipelines concerned are told.
+/// How long looks may fail before the pipelines concerned are told.
 pub const TOLD: Span = Span::minutes(10);
-/// A repository has been missing for so long before the promotions that wait there are given up.
+/// How long a repository may be missing before its promotions are given up.
 pub const GIVEN_UP: Span = Span::minutes(24 * 60);
-/// What a host answers about a repository that is not there: [`Trouble::missing`].
+/// The reason that a host gives for a missing repository: [`Trouble::missing`].
 const NOT_FOUND: &str = "NotFound";
 
 /// Why a repository cannot be looked at.
@@ -44,10 +45,10 @@ pub struct Trouble {
     /// Since when.
     #[serde(rename = "s")]
     pub since: Timestamp,
-    /// Since when its host says that it is not there.
+    /// Since when its host has reported that it is missing.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Timestamp>,
-    /// What the last look was told.
+    /// The result of the last look.
     #[serde(rename = "w")]
     pub why: Why,
 }
@@ -61,15 +62,15 @@ pub struct Look {
     pub trouble: Option<Trouble>,
 }
 
-/// What looks fail for, by whose credentials they are made with ([`of`]).
+/// The troubles of looks, by credentials ([`of`]).
 pub type Troubles = BTreeMap<String, Trouble>;
 
-/// Whose credentials a look for a pipeline takes: those of a secret in a namespace.
+/// The credentials of a look for a pipeline: a secret in a namespace.
 pub fn of(namespace: &str, secret: &str) -> String {
     format!("{namespace}/{secret}")
 }
 
-/// What looks at a repository fail for. What cannot be read is as good as nothing: the next look writes it anew.
+/// The troubles of looks at a repository. Text that cannot be parsed counts as none, because the next look replaces it.
 pub(super) fn troubles(item: Option<&Item>) -> Troubles {
     item.and_then(|item| item.text("le")).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
@@ -81,7 +82,7 @@ pub(super) fn last(item: Option<&Item>, whose: &str) -> Option<Look> {
 }
 
 impl Trouble {
-    /// What a look that failed now adds to what was known.
+    /// The trouble after a look that has failed now.
     pub(super) fn after(known: Option<&Self>, why: &Why, now: Timestamp) -> Self {
         let missing = known.and_then(|known| known.missing).unwrap_or(now);
         Self {
@@ -98,8 +99,8 @@ pub fn pause(age: Span) -> Span {
     Span((YOUNG.0 << doublings).min(LONGEST.0))
 }
 
-/// Enters an open pull request into its repository's list, and sees to it that the repository is looked at. Not before the commit
-/// that says that it is open: a look takes out what is not.
+/// Enters an open pull request into its repository's list, and plans a look. This must come after the commit that records the pull
+/// request, because a look removes others from the list.
 pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
     let Watch { repository, attempt, at_once } = watch;
     let entry = fact::entry(Item::new(keys::open_request(repository, of, attempt)), of)
@@ -113,7 +114,7 @@ pub(super) fn next(item: Option<&Item>) -> Option<Timestamp> {
     item.and_then(|item| item.number("next")).map(Timestamp)
 }
 
-/// Sees to it that a repository is looked at soon.
+/// Plans a look at a repository soon.
 async fn plan(ports: &impl Ports, repository: &str, pause: Span) -> Result<(), PortError> {
     let key = keys::repository(repository);
     let at = change(ports, &key, |found| {
@@ -127,7 +128,7 @@ async fn plan(ports: &impl Ports, repository: &str, pause: Span) -> Result<(), P
     arm(ports, repository, at.await?).await
 }
 
-/// When the next look may begin: when the host takes requests again, and not together with one that is under way.
+/// When the next look may begin: when the host accepts requests again, and not during another look.
 fn earliest(item: Option<&Item>) -> Timestamp {
     let number = |name: &str| item.and_then(|item| item.number(name)).filter(|at| *at > 0);
     let allowed = Timestamp(number("nb").unwrap_or_default());
@@ -137,12 +138,13 @@ fn earliest(item: Option<&Item>) -> Timestamp {
     }
 }
 
-/// Whether the look that was planned for this time has begun, and nobody has said how it ended.
+/// Whether the look that was planned for this time has begun and has not ended.
 pub(super) fn is_held(item: Option<&Item>, at: Timestamp) -> bool {
     item.and_then(|item| item.number("la")) == Some(at.0)
 }
 
-/// Begins the look that was planned for a time: nobody else makes it. The item as it is now; `None`: somebody else was faster.
+/// Begins the look that was planned for a time, so that no other worker does. Returns the new item. `None`: another worker was
+/// faster.
 pub(super) async fn take(
     ports: &impl Ports,
     repository: &str,
@@ -154,12 +156,12 @@ pub(super) async fn take(
     if let Some(item) = write(ports, repository, found, Some(now + HELD), held).await? {
         return Ok(Some(item));
     }
-    // A write that was lost may have been this one: its answer was lost, and the client tried once more.
+    // The conflict may be with this same write, whose answer was lost before the client repeated it.
     let item = ports.get(&keys::repository(repository)).await?;
     Ok(item.filter(|item| is_held(Some(item), at) && item.number("lb") == Some(now.0) && next(Some(item)) == Some(now + HELD)))
 }
 
-/// Writes what a look has found, and when the next one is. Whoever has had another one planned meanwhile gets it.
+/// Stores the result of a look, and plans the next one. A look that was ordered meanwhile is kept.
 pub(super) async fn end(ports: &impl Ports, repository: &str, held: Item, at: Timestamp, found: &Attrs) -> Result<(), PortError> {
     let (began, hold) = (held.number("lb"), next(Some(&held)));
     let allowed = match found.get("nb") {
@@ -174,7 +176,7 @@ pub(super) async fn end(ports: &impl Ports, repository: &str, held: Item, at: Ti
             return arm(ports, repository, at).await;
         }
         let Some(now) = ports.get(&keys::repository(repository)).await? else { return Ok(()) };
-        // Another look has begun, or this write was done and its answer was lost.
+        // Another look has begun, or this write has succeeded and its answer was lost.
         if now.number("lb") != began || now.number("la") == Some(0) {
             return match next(Some(&now)) {
                 Some(planned) => arm(ports, repository, planned).await,
@@ -186,8 +188,8 @@ pub(super) async fn end(ports: &impl Ports, repository: &str, held: Item, at: Ti
     Err(contended(keys::repository(repository)))
 }
 
-/// Has a repository looked at now, or as soon as its host allows, and a little after the look for the webhook before. `false`:
-/// nothing is to be looked at there.
+/// Plans a look at a repository now, or as soon as its host allows and the pause after the look for the last webhook is over.
+/// `false`: there is nothing to look at.
 pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, PortError> {
     let key = keys::repository(repository);
     let at = change(ports, &key, |found| {
@@ -205,8 +207,7 @@ pub(super) async fn now(ports: &impl Ports, repository: &str) -> Result<bool, Po
     Ok(true)
 }
 
-/// Writes when a repository is looked at next, and what else is to be remembered. The item as it is now; `None`: somebody else
-/// wrote it.
+/// Stores the time of the next look, and more attributes. Returns the new item. `None`: another worker has changed it.
 pub(super) async fn write(
     ports: &impl Ports,
     repository: &str,
@@ -219,9 +220,9 @@ pub(super) async fn write(
     Ok(written.then_some(item))
 }
 
-/// A repository's item with the time of its next look, and what else is to be remembered.
+/// The item of a repository with the time of its next look, and more attributes.
 fn with(repository: &str, found: Option<&Item>, at: Option<Timestamp>, more: Attrs) -> Item {
-    // What the last looks have found ends with them.
+    // Without another look, the results of the last looks are dropped.
     let kept: &[&str] = if at.is_some() { &["etag", "nb", "lt", "le", "lb", "la", "aw"] } else { &["etag", "nb"] };
     let mut item = Item::new(keys::repository(repository))
         .with("v", next_version(found))
@@ -241,13 +242,13 @@ pub(super) async fn arm(ports: &impl Ports, repository: &str, at: Timestamp) -> 
     ports.send_at(letter.to, &name, &letter.body, at).await
 }
 
-/// Takes a pull request that is no longer awaited out of its repository's list.
+/// Removes a pull request from its repository's list.
 pub(super) async fn forget(ports: &impl Ports, repository: &str, of: &Address, attempt: &Attempt) -> Result<(), PortError> {
     table::record(ports, vec![], vec![keys::open_request(repository, of, attempt)]).await
 }
 
-/// What a look remembers: the host's mark of what it answered, when it allows the next look, when this one was, and what it failed
-/// for.
+/// The attributes after a look: the host's mark of its answer, when it accepts the next look, the time of this one, and its
+/// troubles.
 pub(super) fn seen((mark, not_before): (Option<&str>, Option<Timestamp>), at: Timestamp, troubles: &Troubles) -> Attrs {
     let mark = mark.map(|mark| (Name::Borrowed("etag"), mark.into()));
     let not_before = (Name::Borrowed("nb"), not_before.unwrap_or_default().0.into());

@@ -1,23 +1,23 @@
-//! One item that many may write: read it, decide, write it if nobody else did meanwhile, else once more. Whatever is no
-//! [`super::Subject`] changes this way.
+//! Changes one item that has several writers: read it, decide, write it on condition that it has not changed, and repeat this after
+//! a conflict. All items that are not a [`super::Subject`] are changed in this way.
 
 use super::run::{COMMIT_TRIES, contended};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 
-/// What becomes of an item, and what is told of it.
+/// The decision about an item, and the result for the caller.
 #[derive(Debug)]
 pub enum Step<T> {
-    /// It is written. The write has the condition that the item is as it was read: [`as_read`].
+    /// Write the item. The write must have the condition that the item is as it was read: [`as_read`].
     Write(Write, T),
-    /// It stays as it is.
+    /// Leave the item unchanged.
     Leave(T),
 }
 
-/// Changes an item: `step` says what becomes of it as it is now, and is asked again if another writer was faster.
+/// Changes an item: `step` decides by its present state, and is called again if another writer was faster.
 ///
 /// # Errors
-/// Of the ports and of `step`; [`PortError::Contended`] when other writers keep changing the item.
+/// A port or `step` fails; [`PortError::Contended`] if other writers keep changing the item.
 pub async fn change<T: Send, E: From<PortError>>(
     ports: &impl Ports,
     key: &Key,
@@ -41,7 +41,7 @@ pub async fn change<T: Send, E: From<PortError>>(
 pub fn as_read(found: Option<&Item>) -> Condition {
     match found.map(Item::version) {
         None => Condition::Absent,
-        // Written before its kind had versions.
+        // Written by a version of Keelway that did not count versions of this kind.
         Some(0) => Condition::Match { equal: Attrs::new(), absent: vec!["v".into()] },
         Some(version) => Condition::Version(version),
     }

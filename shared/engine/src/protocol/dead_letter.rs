@@ -71,7 +71,7 @@ impl Redriven {
 /// Deletes a letter whose message was handled after all.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn handled(store: &impl Store, again: &Redriven) -> Result<(), PortError> {
     let mut gone = vec![Key::new(keys::DEAD_LETTERS, again.letter.as_str())];
     gone.extend((!again.due.is_empty()).then(|| Key::new(keys::DUE_LETTERS, again.due.as_str())));
@@ -81,7 +81,7 @@ pub async fn handled(store: &impl Store, again: &Redriven) -> Result<(), PortErr
 /// Stores a dead letter. It stays until it is handled.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortError> {
     if let Some(again) = Redriven::parse(&letter.body) {
         tracing::error!(letter = again.letter, "a dead letter failed again; it is still stored");
@@ -113,7 +113,7 @@ pub async fn store(store: &impl Store, letter: &DeadLetter) -> Result<(), PortEr
 /// Sends a few due letters again, those due longest first. A caller with time left calls again until none was sent.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn redrive(ports: &impl Ports) -> Result<usize, PortError> {
     let now = ports.now();
     let mut query = Query::table(keys::DUE_LETTERS, AT_ONCE);

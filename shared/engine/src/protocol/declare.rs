@@ -1,10 +1,11 @@
-//! What people declare: the definitions that `apply` puts in force. Each is one item, written by one conditional write that raises
-//! its version. The API writes definitions itself; whoever they concern learns of it afterwards.
+//! Declarations: the definitions that `apply` puts in force. Each is one item, written by one conditional write that raises its
+//! version. The API writes definitions itself, and wakes the subjects concerned afterwards.
 //!
-//! The order of effects is the same for every [`Kind`]. What leads to a definition comes before it: whoever finds nothing there
-//! does nothing, but what nobody finds is never done. What led to the one before goes after it, and then it is told. Whoever
-//! applies or deletes the same again completes what was begun. A deletion leaves a tombstone, so the version keeps rising: an
-//! earlier writer that was slow does not overwrite a successor, and does not bring back what was deleted.
+//! The order of effects is the same for every [`Kind`]. The entries that lead to a definition are written before it: an entry
+//! without a definition is harmless, but a definition without entries would never be found. The entries of the replaced definition
+//! are deleted after it, and the subject is woken last. Applying or deleting the same again completes an interrupted change. A
+//! deletion leaves a tombstone, so the version keeps rising: a slow earlier writer neither overwrites its successor nor restores
+//! what was deleted.
 
 pub use super::kind::{Full, Kind, Shelf};
 
@@ -23,8 +24,7 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 
-/// So many queries are made to fill a page. One that is still short then has an end all the same: most of what lies there was
-/// deleted.
+/// The most queries for one page. A page may be short after these, if most of the definitions were deleted.
 const LOOKS: usize = 20;
 
 /// A definition in force.
@@ -40,36 +40,36 @@ pub struct Declared<T> {
     pub version: i64,
 }
 
-/// What became of a definition.
+/// The result of a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is in force, in this version.
+    /// It is in force now, with this version.
     Changed(i64),
-    /// It was in force already.
+    /// It was in force already, with this version.
     Unchanged(i64),
-    /// Another version is in force than the one it was to replace; 0: none is.
+    /// The version in force is not the one that it must replace. 0: none is in force.
     Conflict(i64),
     /// It does not fit into one item: shorten it.
     TooLarge,
-    /// There are too many others.
+    /// The limit on the number of definitions is reached.
     TooMany,
 }
 
 impl Outcome {
-    /// Whether it was not in force before.
+    /// Whether the definition was not in force before.
     pub fn is_change(self) -> bool {
         matches!(self, Self::Changed(_))
     }
 }
 
-/// What an applied definition does to the one in force.
+/// The decision about a new definition.
 #[derive(Debug)]
 pub enum Wanted<'a, T> {
-    /// It takes its place, with this text.
+    /// It replaces the definition in force, with this text.
     Put(T, &'a str),
-    /// It is the same. What an earlier request left undone is completed.
+    /// It equals the definition in force. An interrupted earlier request is completed.
     Keep(T),
-    /// It may not.
+    /// It is refused.
     Refuse(Outcome),
 }
 
@@ -95,7 +95,7 @@ pub struct Declarations<'a, P, K> {
     pub ports: &'a P,
     /// The kind.
     pub kind: K,
-    /// How long it is remembered that one was deleted.
+    /// How long tombstones are kept.
     pub retention: Span,
 }
 
@@ -104,7 +104,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         self.kind.shelf(&at.namespace).key(&at.name)
     }
 
-    /// The item that a definition becomes.
+    /// The item of a definition.
     pub fn item(&self, at: &Address, spec: &K::Spec, source: Option<&str>, version: i64) -> Item {
         Item::new(self.key(at))
             .with("j", json(spec))
@@ -119,10 +119,10 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         self.item(at, spec, Some(source), i64::MAX).size() <= MAX_ITEM_BYTES - K::ROOM
     }
 
-    /// Puts a definition in force. Whoever applies what is in force already does not take a vouch away.
+    /// Puts a definition in force. Applying what is in force already keeps a vouch.
     ///
     /// # Errors
-    /// Of the ports. Applying it again completes what was begun.
+    /// A port fails. Applying it again completes what was begun.
     pub async fn apply(&self, at: &Address, spec: &K::Spec, source: &str) -> Result<Outcome, PortError>
     where
         K::Spec: Vouched,
@@ -137,10 +137,10 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         self.put(at, wanted).await
     }
 
-    /// Puts in force what is `wanted` in the place of the one in force, if there is one, as the next version.
+    /// Puts a definition in force as the next version. `wanted` decides by the definition in force, if there is one.
     ///
     /// # Errors
-    /// Of the ports. Putting it again completes what was begun.
+    /// A port fails. Putting it again completes what was begun.
     pub async fn put<'w>(
         &self,
         at: &Address,
@@ -167,7 +167,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
             let Ok(along) = along else { return Ok(Outcome::TooMany) };
             self.prepare(at, &spec).await?;
             let Some(source) = source else {
-                // Nobody has put something else in force before what leads to this one was written.
+                // No other definition may have come into force before the entries of this one were written.
                 if !self.kind.entries(at, &spec).is_empty() && self.version(at).await? != version - 1 {
                     continue;
                 }
@@ -194,7 +194,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
     /// Deletes a definition. `false`: there is none.
     ///
     /// # Errors
-    /// Of the ports. Deleting it again completes what was begun.
+    /// A port fails. Deleting it again completes what was begun.
     pub async fn delete(&self, at: &Address) -> Result<bool, PortError> {
         let key = self.key(at);
         for _ in 0..COMMIT_TRIES {
@@ -207,7 +207,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
             let Ok(along) = self.kind.along(self.ports, -1).await? else { return Err(contended(key)) };
             let version = next_version(Some(&found));
             let expires = self.ports.now() + self.retention;
-            // Without a format: what notes something at a definition asks for one.
+            // A tombstone has no format, because writes that note something at a definition require one.
             let tombstone = Item::new(key.clone()).with("v", version).with("ttl", expires.0 / 1000);
             let tombstone = Write::Put(entries::note(tombstone, &gone), entries::as_read(Some(&found)));
             if self.write(tombstone, along).await? {
@@ -221,15 +221,15 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
     /// A definition in force.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn get(&self, at: &Address) -> Result<Option<Declared<K::Spec>>, PortError> {
         Ok(self.ports.get(&self.key(at)).await?.as_ref().map(read::<K>).transpose()?.flatten())
     }
 
-    /// At most `limit` definitions of a namespace, those after a name, by name; and the name after which the next page begins.
+    /// A page of at most `limit` definitions of a namespace, by name; and the name after which the next page begins.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn page(
         &self,
         namespace: &str,
@@ -243,11 +243,11 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         Ok((found.into_iter().map(|(sort, one)| (address(&sort), one)).collect(), next.as_deref().map(name)))
     }
 
-    /// As [`Self::page`], of all namespaces, or of those `among` them, by namespace and name: `<namespace>/<name>` tells where a
-    /// page ended. It looks into a limited number of namespaces, so a page that is not the last one may have fewer than `limit`.
+    /// Like [`Self::page`], over all namespaces or `among` some, by namespace and name: `<namespace>/<name>` is the end of a page.
+    /// It reads a limited number of namespaces, so a page that is not the last one may have fewer entries than `limit`.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn everywhere(
         &self,
         among: Option<&[ProjectName]>,
@@ -263,7 +263,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         Ok((found.into_iter().map(|(sort, one)| (Address::parse(&sort), one)).collect(), next))
     }
 
-    /// Definitions by their sort keys, and the last one if there may be more. Deleted ones leave no gap.
+    /// Definitions by sort key, and the last key if there may be more. Tombstones are skipped.
     async fn look(
         &self,
         shelf: &Shelf,
@@ -287,7 +287,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         Ok((all, after.map(|cursor| cursor.key.sk)))
     }
 
-    /// The entries that are to be deleted when `new` takes the place of what an item says.
+    /// The entries to delete when `new` replaces the definition in an item.
     pub fn leaving(&self, at: &Address, found: Option<&Item>, new: Option<&K::Spec>) -> Result<Vec<Key>, PortError> {
         let Some(found) = found else { return Ok(vec![]) };
         let keys = |spec: &K::Spec| self.kind.entries(at, spec).into_iter().map(|entry| entry.key).collect::<BTreeSet<Key>>();
@@ -297,7 +297,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
 
     async fn prepare(&self, at: &Address, spec: &K::Spec) -> Result<(), PortError> {
         if let Some(namespaces) = self.kind.shelf(&at.namespace).namespaces {
-            // One without definitions is skipped, but a definition in an unlisted one would not be found.
+            // A listed namespace without definitions is skipped, but a definition in an unlisted namespace would not be found.
             let listed = Item::new(Key::new(namespaces, at.namespace.as_str()));
             drop(self.ports.write(&Write::Put(listed, Condition::Absent)).await?);
         }
@@ -316,7 +316,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         self.kind.after(self.ports, at, version).await
     }
 
-    /// Somebody has changed a definition meanwhile, and may name again what was deleted a moment ago: that is written again.
+    /// Another writer has changed the definition meanwhile, and may need entries that were just deleted: these are written again.
     async fn mend(&self, at: &Address, gone: &[Key]) -> Result<(), PortError> {
         let key = self.key(at);
         let mut again: BTreeSet<Key> = BTreeSet::new();
@@ -325,7 +325,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
             let now = read::<K>(&found)?;
             let named = now.map(|now| self.kind.entries(at, &now.spec)).unwrap_or_default();
             let keeps: BTreeSet<Key> = named.iter().map(|entry| entry.key.clone()).collect();
-            // It was changed once more after that, by somebody who could not know of what was written again.
+            // It was changed once more after that, by a writer that could not know of the restored entries.
             if !again.is_subset(&keeps) {
                 let gone = entries::leaving(&found, again.clone(), &keeps)?;
                 let noted = self.ports.write(&entries::noted(&found, &gone)).await? == Written::Done;
@@ -361,7 +361,7 @@ impl<P: Ports, K: Kind> namespaces::Listed for Declarations<'_, P, K> {
     }
 }
 
-/// The write that changes what a definition says, and leaves what stands beside it.
+/// The write that changes a definition, and keeps the other attributes of its item.
 fn replace(item: Item, condition: Condition) -> Write {
     let noted = item.attrs.contains_key(entries::LEAVING);
     let remove: Vec<Name> = (!noted).then_some(Name::Borrowed(entries::LEAVING)).into_iter().collect();

@@ -1,4 +1,4 @@
-//! What arrives in an engine's queue: events from the bus, and the engine's own messages.
+//! The messages in an engine's queue: events from the bus, and the engine's own messages.
 
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// One delivery from a queue. It may be delivered again: nothing in it is random or read from a clock at receipt.
+/// A message from a queue. It may be delivered again, so nothing in it is random or depends on the time of receipt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery<M> {
     /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
     pub sent: Timestamp,
-    /// Whether it was delivered before (`ApproximateReceiveCount`), or is a dead letter that is sent again.
+    /// Whether this is a redelivery (`ApproximateReceiveCount`), or a dead letter that is sent again.
     pub again: bool,
     /// What it says.
     pub body: Body<M>,
@@ -21,11 +21,11 @@ pub struct Delivery<M> {
 /// A delivery's content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body<M> {
-    /// An event someone put on the bus.
+    /// An event from the bus.
     Event(CloudEvent),
     /// One of the engine's own messages.
     Own(M),
-    /// Neither: recorded and acknowledged.
+    /// Neither. It is recorded and acknowledged.
     Invalid {
         /// Why, naming the field and what to do.
         reason: String,
@@ -36,25 +36,25 @@ pub enum Body<M> {
 
 /// One of an inbox's own messages.
 pub trait OwnMessage: Debug + PartialEq + Clone + Serialize + DeserializeOwned + Send + Sync {
-    /// Which copies of it are the same cause.
+    /// Which copies of the message share its cause.
     fn sameness(&self) -> Sameness;
 }
 
-/// Which copies of a message are the same cause. A copy says the same and was sent at another time; a redelivery is no copy, but
-/// the same message once more, and always the same cause.
+/// Which copies of a message share its cause. A copy has the same content and was sent at another time. A redelivery is not a copy:
+/// it is the same message, and always has the same cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sameness {
-    /// None: each message is a cause of its own.
+    /// None: each message has its own cause.
     EachMessage,
-    /// All of them, because what the message decides depends on the clock: wake-ups, and evaluations. See [`Cause::of_any_copy`].
+    /// All copies, because the decision depends on the clock: wake-ups and evaluations. See [`Cause::of_any_copy`].
     AnyCopy,
-    /// None; but whoever settles a subject sends such messages again, so most that find nothing to decide are copies. They schedule
-    /// no wake-up, unless they are redelivered.
+    /// None; but such messages are sent again whenever a subject is settled, so most of those that find nothing to decide are
+    /// copies. They schedule no wake-up, unless they are redeliveries.
     Copied,
 }
 
 impl<M: OwnMessage> Delivery<M> {
-    /// The message as a cause: the same for every delivery of it, and for its copies if they are the same cause.
+    /// The cause of the message, which all its deliveries share, and its copies as [`Sameness`] says.
     pub fn cause(&self) -> Cause {
         let (text, sameness) = match &self.body {
             Body::Event(event) => (event.to_bytes(), Sameness::EachMessage),
@@ -69,7 +69,7 @@ impl<M: OwnMessage> Delivery<M> {
     }
 }
 
-/// The text of an engine's own message, as it is in the queue.
+/// The text of an engine's own message in the queue.
 pub fn body(message: &impl Serialize) -> String {
     serde_json::to_string(message).unwrap_or_default()
 }
@@ -79,7 +79,7 @@ pub fn body(message: &impl Serialize) -> String {
 pub enum Handled {
     /// It changed the state.
     Committed,
-    /// It was absorbed before, or decides nothing now; the effects of its own commit, if any, were completed.
+    /// It was absorbed before, or decides nothing now. The effects of its own commit, if any, are complete.
     Settled,
     /// It came too late to count and is recorded as stale.
     Stale,

@@ -1,5 +1,5 @@
-//! Facts: what somebody outside has seen or done. The newest one of a thing is kept, by [`super::change`], and then whoever depends
-//! on it is told. Whoever tells a fact again tells them again, so nobody is left out when a worker stops between the two.
+//! Facts: reports from outside. [`super::change`] stores the newest fact about an object, and then the subjects that depend on it
+//! are told. Reporting a fact again tells them again, so no subject is left out if a worker stops between the two.
 
 use super::inbox::Letter;
 use crate::item::Item;
@@ -7,10 +7,10 @@ use crate::ports::{Page, PortError, Ports, Query};
 use crate::table;
 use keelway_domain::address::Address;
 
-/// Sends a letter to each of those who are entered there, page after page; `first` is the first page, if it was read already.
+/// Sends a letter to the subject of each entry, page by page. `first`: the first page, if it was read already.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn tell(
     ports: &impl Ports,
     query: Query,
@@ -30,12 +30,12 @@ pub async fn tell(
     }
 }
 
-/// Whom an entry leads to.
+/// The subject to which an entry leads.
 pub fn entered(item: &Item) -> Option<Address> {
     Some(Address::new(item.text("ns")?, item.text("na")?))
 }
 
-/// An entry that leads to somebody.
+/// An entry that leads to a subject.
 pub fn entry(item: Item, to: &Address) -> Item {
     item.with("ns", to.namespace.as_str()).with("na", to.name.as_str())
 }

@@ -1,5 +1,5 @@
-//! An inbox: a queue, and what is done with its messages. Some inboxes keep subjects, and are an [`Engine`](super::Engine) of each
-//! kind besides. Others carry out what engines have decided, and keep none.
+//! An inbox: a queue, and the handling of its messages. Inboxes that keep subjects also implement [`Engine`](super::Engine) for
+//! each kind of subject. Others only carry out the orders of engines, and keep none.
 
 use super::delivery::{Body, Delivery, Handled, OwnMessage};
 use super::invalid;
@@ -35,12 +35,13 @@ pub trait Inbox: Send + Sync {
     /// Handles one of its own messages.
     fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
 
-    /// Handles an event from the bus. `cause`: the message it came in. By default, no rule of the bus leads to this queue.
+    /// Handles an event from the bus. `cause`: the message with the event. The default is for queues that no rule of the bus leads
+    /// to.
     fn event(&self, event: &CloudEvent, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send {
         let reason = "no event is meant for this queue";
         async move { invalid::record(self.ports(), self.retention(), cause.sent, reason, &event.to_bytes()).await }
     }
-    /// Handles what is neither. By default, it is recorded.
+    /// Handles a message that is neither. By default, it is recorded.
     fn unreadable(&self, sent: Timestamp, reason: &str, text: &str) -> impl Future<Output = Result<Handled, PortError>> + Send {
         async move { invalid::record(self.ports(), self.retention(), sent, reason, text).await }
     }

@@ -1,4 +1,4 @@
-//! Input that cannot be used. It is recorded with the reason, acknowledged, and never retried.
+//! Invalid input. It is recorded with the reason, acknowledged, and never retried.
 
 use super::delivery::Handled;
 use crate::item::{Item, Key};
@@ -8,8 +8,7 @@ use crate::table;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
 
-/// At most this many bytes of an unusable input are kept: a sender may send many of them, and all those of a day are in one
-/// partition.
+/// The most bytes of an invalid input that are stored: a sender may send many of them, and those of one day share a partition.
 const KEPT: usize = 16 * 1024;
 
 /// The longest reason: it quotes the input, which may be long.
@@ -21,10 +20,10 @@ fn key(at: Timestamp, text: &str) -> Key {
     keys::invalid(at, hash64(&[text.as_bytes()]))
 }
 
-/// Whether this input was recorded as one that cannot be used.
+/// Whether this input was recorded as invalid.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn recorded(store: &impl Store, at: Timestamp, text: &str) -> Result<bool, PortError> {
     store.get(&key(at, text)).await.map(|item| item.is_some())
 }
@@ -32,7 +31,7 @@ pub async fn recorded(store: &impl Store, at: Timestamp, text: &str) -> Result<b
 /// Records input that belongs to no subject.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn record(store: &impl Store, retention: Span, at: Timestamp, reason: &str, text: &str) -> Result<Handled, PortError> {
     let item = Item::new(key(at, text))
         .with("why", short(reason))
@@ -44,25 +43,25 @@ pub async fn record(store: &impl Store, retention: Span, at: Timestamp, reason: 
     Ok(Handled::Invalid)
 }
 
-/// Input that could not be used.
+/// A recorded invalid input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unusable {
     /// When it was accepted.
     pub at: Timestamp,
-    /// Why it could not be used.
+    /// Why it is invalid.
     pub reason: String,
     /// Its text, or the beginning of it.
     pub text: String,
     /// Whether the text goes on.
     pub cut: bool,
-    /// Where a list goes on after it.
+    /// The position after it in a list.
     pub position: String,
 }
 
 /// A page of what was recorded on a day (UTC), newest first; with the position after which the next page begins.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn of_day(
     store: &impl Store,
     day: Timestamp,

@@ -1,4 +1,4 @@
-//! What tells one kind of definition from another.
+//! The differences between kinds of definitions.
 
 use crate::item::{Attrs, Item, Key};
 use crate::ports::{PortError, Ports, Write};
@@ -8,28 +8,29 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::future::Future;
 
-/// A kind of definition. Everything else about it follows: [`super::declare::Declarations`].
+/// A kind of definition. [`super::declare::Declarations`] does everything else.
 pub trait Kind: Sync {
-    /// As manifests call it.
+    /// The name in manifests.
     const KIND: &'static str;
     /// The newest format of its items that this code knows.
     const FORMAT: i64 = 1;
-    /// So many bytes of an item are kept free, for what is noted at it later.
+    /// The number of bytes that an item must keep free for later notes.
     const ROOM: usize = 1024;
-    /// What one says.
+    /// The content of a definition.
     type Spec: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Where those of a namespace lie.
+    /// The place of the definitions of a namespace.
     fn shelf(&self, namespace: &str) -> Shelf;
-    /// The items that lead to one, from what it names.
+    /// The entries that lead to a definition.
     fn entries(&self, _at: &Address, _spec: &Self::Spec) -> Vec<Item> {
         vec![]
     }
-    /// What a new one has beside what it says. Applying it again does not change that.
+    /// Additional attributes of a new definition. Applying it again does not change them.
     fn beside(&self, _now: Timestamp) -> Attrs {
         Attrs::new()
     }
-    /// What has to be there before it is in force, beside its entries. `expires`: when what is made now may go, if nobody needs it.
+    /// Writes, besides the entries, what must exist before the definition is in force. `expires`: when it may be removed if nothing
+    /// needs it.
     fn before(
         &self,
         _ports: &impl Ports,
@@ -39,7 +40,7 @@ pub trait Kind: Sync {
     ) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
-    /// The write that happens with the one that makes one more (1) or one less (-1). An error tells that there may be no more.
+    /// An additional write in the transaction that adds (1) or removes (-1) a definition. `Full`: the limit is reached.
     fn along(
         &self,
         _ports: &impl Ports,
@@ -47,24 +48,24 @@ pub trait Kind: Sync {
     ) -> impl Future<Output = Result<Result<Option<Write>, Full>, PortError>> + Send {
         async { Ok(Ok(None)) }
     }
-    /// Tells those whom it concerns that it has changed.
+    /// Tells the subjects concerned about the change.
     fn after(&self, _ports: &impl Ports, _at: &Address, _version: i64) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
 }
 
-/// There may be no more of a kind.
+/// The limit on the number of definitions of a kind is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
-/// Where definitions lie: in a partition, under sort keys that begin alike and end with their names.
+/// The place of definitions: a partition, and a prefix of sort keys that end with the names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shelf {
     /// The partition.
     pub partition: String,
-    /// How their sort keys begin: empty, or `<namespace>/` in a partition that all namespaces share.
+    /// The prefix of the sort keys: empty, or `<namespace>/` in a partition that all namespaces share.
     pub prefix: String,
-    /// The partition that lists the namespaces; none for those that share one.
+    /// The partition that lists the namespaces. `None`: all namespaces share one partition.
     pub namespaces: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! What a person does with dead letters: reads them, sends one again at once, or drops it.
+//! Commands for dead letters: read them, send one again at once, or drop it.
 
 use super::dead_letter::Redriven;
 use crate::item::{Item, Key};
@@ -8,7 +8,7 @@ use crate::table;
 use keelway_domain::time::Timestamp;
 use std::collections::HashMap;
 
-/// Letters that are to be sent again are looked through up to here. The times of later ones are not shown.
+/// The most planned letters that are read. The times of later ones are not shown.
 const PLANS: usize = 1000;
 
 /// A stored dead letter.
@@ -79,7 +79,7 @@ async fn plans(store: &impl Store) -> Result<HashMap<String, Timestamp>, PortErr
 /// A page of dead letters, newest first, and the id after which the next page begins.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn list(store: &impl Store, after: Option<&str>, most: u32) -> Result<(Vec<Stored>, Option<String>), PortError> {
     let after = after.and_then(key).map(|key| Cursor { key, index_sort: None });
     let page = store.query(&Query::table(keys::DEAD_LETTERS, most).newest_first().after(after)).await?;
@@ -100,7 +100,7 @@ pub fn is_id(text: &str) -> bool {
 /// One dead letter.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn one(store: &impl Store, id: &str) -> Result<Option<Stored>, PortError> {
     let Some(key) = key(id) else { return Ok(None) };
     let Some(item) = store.get(&key).await? else { return Ok(None) };
@@ -110,7 +110,7 @@ pub async fn one(store: &impl Store, id: &str) -> Result<Option<Stored>, PortErr
 /// Sends a letter to its engine's queue at once. Its message is handled as at the first time, so sending it twice is safe.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn redrive(ports: &impl Ports, id: &str) -> Result<Redrive, PortError> {
     let Some(key) = key(id) else { return Ok(Redrive::Unknown) };
     let Some(item) = ports.get(&key).await? else { return Ok(Redrive::Unknown) };
@@ -128,7 +128,7 @@ pub async fn redrive(ports: &impl Ports, id: &str) -> Result<Redrive, PortError>
 /// Drops a letter: its message is never handled. `false`: there is no such letter.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn drop_one(store: &impl Store, id: &str) -> Result<bool, PortError> {
     let Some(key) = key(id) else { return Ok(false) };
     let Some(item) = store.get(&key).await? else { return Ok(false) };

@@ -28,13 +28,13 @@ pub struct Turn<'a, I> {
 }
 
 impl<I: Given> Turn<'_, I> {
-    /// As it is recorded if it cannot be used.
+    /// The text under which an invalid input is recorded.
     fn text(&self) -> String {
         format!("{} {:?}", self.to, self.input)
     }
 
-    /// Since when it is on its way. Of a command that is told again later, that is still when somebody asked: what became of it
-    /// then holds for every copy.
+    /// When the input was sent. For a command that is sent again later, this is still the time of the first request, whose result
+    /// holds for every copy.
     fn since(&self) -> Timestamp {
         self.input.note().map(|note| note.at).filter(|at| *at > Timestamp(0)).unwrap_or(self.cause.sent)
     }
@@ -59,7 +59,7 @@ impl<I: Given> Turn<'_, I> {
         if let Some(note) = self.input.note()
             && !old.is_some_and(|x| x.has_obeyed(note))
         {
-            // Its copies do nothing, also when there is one of this name again.
+            // Copies of this input must do nothing, even if the name is used again.
             self.record(inbox, &format!("{} was deleted", self.to)).await?;
         }
         Ok(Verdict::Late)

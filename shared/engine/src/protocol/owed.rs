@@ -1,6 +1,6 @@
-//! What a commit owes: its wake-up, its record's events and messages, its duties. Usually the commit performs them itself. If its
-//! worker stops before that, a redelivery of the message does; and if nobody may have that message any more, the state has a note
-//! of it, and whoever loads the subject next does.
+//! The effects that a commit owes: its wake-up, the events and messages of its record, its duties. Usually the worker that commits
+//! performs them. If it stops before, a redelivery of the message does. If the message may be gone, the state has a note of the
+//! record, and the next worker that loads the subject performs the effects.
 
 use super::record;
 use super::run::Change;
@@ -13,14 +13,14 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::RecordId;
 
-/// The record that a commit notes in the state, because nobody else may perform its effects if this worker stops.
+/// The record that a commit notes in the state, because no redelivery may come if this worker stops.
 pub(super) fn noted<S: Subject>(found: Option<&Loaded<S>>, change: &Change<S>, cause: Cause) -> Option<RecordId> {
-    // Another worker may have the same message, and be done with it: then it is not delivered again if this worker stops.
+    // Another worker may have handled and acknowledged the same message: it is not delivered again then if this worker stops.
     let nobody_else = S::ANY_MESSAGE_BY_CLOCK && cause.again;
     change.record.as_ref().and_then(|_| change.next.record()).filter(|_| nobody_else && found.is_some())
 }
 
-/// The note that a commit leaves where it is, because it has no record itself.
+/// The note that a commit without a record of its own keeps.
 pub(super) fn kept<S: Subject>(found: Option<&Loaded<S>>, change: &Change<S>) -> Option<RecordId> {
     found.and_then(|found| found.owes).filter(|_| change.record.is_none())
 }
@@ -33,7 +33,7 @@ pub(super) fn paid<S: Subject>(x: &S, record: &RecordId) -> Write {
     Write::Update { key: x.key(), condition, set: Attrs::new(), remove, raise: false }
 }
 
-/// Performs the effects of a commit whose worker stopped in between, if the subject has a note of one. Returns its record.
+/// Performs the effects of an interrupted commit, if the subject has a note of one. Returns its record.
 pub(super) async fn repay<S: Subject, E: Engine<S>>(
     engine: &E,
     found: &Loaded<S>,
@@ -56,9 +56,9 @@ pub(super) fn may_be(now: Option<RecordId>, tried: Option<RecordId>) -> bool {
     now.zip(tried).is_some_and(|(now, tried)| now == tried || now.number != tried.number)
 }
 
-/// Before a message decides something new: time has passed since an earlier delivery of it, or a write whose answer got lost,
-/// committed and stopped there. What that one owes comes first, because nobody else does it. Whether there was anything, besides
-/// the record that was `repaid` a moment ago.
+/// Runs before a message decides something new: an earlier delivery of it, or a write whose answer was lost, may have committed and
+/// stopped. Its effects are performed first, because nothing else would perform them. Returns whether there were any, besides those
+/// of the record that was just `repaid`.
 pub(super) async fn pay_first<S: Subject, E: Engine<S>>(
     engine: &E,
     x: &S,
@@ -76,12 +76,12 @@ pub(super) async fn pay_first<S: Subject, E: Engine<S>>(
 /// again, because that delivery may have stopped before publishing. Records of other messages are left to those messages.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn settle<S: Subject, E: Engine<S>>(engine: &E, x: &S, cause: Cause) -> Result<(), PortError> {
     settle_but(engine, x, cause, None).await
 }
 
-/// As [`settle`], but for the record that was `repaid` a moment ago.
+/// Like [`settle`], without the record that was just `repaid`.
 pub(super) async fn settle_but<S: Subject, E: Engine<S>>(
     engine: &E,
     x: &S,
@@ -101,7 +101,7 @@ pub(super) async fn settle_but<S: Subject, E: Engine<S>>(
     complete(engine, x, cause, &made).await
 }
 
-/// The records that this message made, but for the one that was `repaid` a moment ago.
+/// The records that this message made, without the one that was just `repaid`.
 async fn made_but<S: Subject>(
     store: &impl Store,
     x: &S,
@@ -113,7 +113,7 @@ async fn made_but<S: Subject>(
     Ok(made)
 }
 
-/// Performs what this message owes, with the records it `made`.
+/// Performs the effects that this message owes, with the records that it `made`.
 async fn complete<S: Subject, E: Engine<S>>(
     engine: &E,
     x: &S,
@@ -127,7 +127,7 @@ async fn complete<S: Subject, E: Engine<S>>(
     perform(engine, x, None, &duties).await
 }
 
-/// Performs what these records owe.
+/// Performs the effects of these records.
 async fn again<S: Subject, E: Engine<S>>(engine: &E, x: &S, made: &[(RecordId, RecordOf<S>)]) -> Result<(), PortError> {
     for (id, record) in made {
         let owed: Vec<Effect<_>> = std::iter::once(Effect::Publish).chain((0..record.sends.len()).map(Effect::Send)).collect();

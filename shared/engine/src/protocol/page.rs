@@ -18,13 +18,13 @@ pub const PAGE_BYTES: usize = 3 << 20;
 /// Part of a list, and where the next part begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
-    /// As the API shows them.
+    /// The entries in the format of the API.
     pub items: Vec<Value>,
     /// 0 = there are no more.
     pub next: Position,
 }
 
-/// Which entries are wanted by time; both bounds are exclusive.
+/// A time window. Both bounds are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// Later than this.
@@ -45,8 +45,8 @@ pub fn split(position: Position) -> (Timestamp, i64) {
     (Timestamp(position.div_euclid(1000)), position.rem_euclid(1000))
 }
 
-/// Where an entry stands among those of its millisecond, from 1: it follows from what identifies the entry. So it stays the same
-/// when others come or go, which the number of those before it would not.
+/// The slot of an entry within its millisecond, from 1. It is derived from the entry's identity, so it does not change when other
+/// entries are added or removed, as a running number would.
 pub fn slot(entry: &str) -> i64 {
     (hash64(&[b"slot", entry.as_bytes()]) % IN_ONE_MS.unsigned_abs()) as i64 + 1
 }

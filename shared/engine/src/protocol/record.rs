@@ -15,11 +15,11 @@ use std::collections::HashMap;
 pub const MAX_BYTES: usize = MAX_ITEM_BYTES - 10 * 1024;
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
-/// So many records are read one by one, because there are rarely more to read; then a page at a time. A message may be older than
-/// thousands of them, if a person sends it again.
+/// How many records are read one by one, because there are rarely more; further ones are read in pages. A message that a person
+/// sends again may be older than thousands of records.
 const SINGLE: usize = 4;
 const PAGE: u32 = 100;
-/// Of the first page: most searches end there.
+/// The size of the first page, on which most searches end.
 const FIRST_PAGE: u32 = 8;
 /// Records read to find the one that followed another. Between the two are only records of writers that lost a race.
 const FOLLOWERS: u32 = 10;
@@ -43,18 +43,18 @@ pub fn decode<S: Subject>(item: Option<&Item>) -> Option<RecordOf<S>> {
 /// A record of a subject by its id.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn read<S: Subject>(store: &impl Store, x: &S, id: &RecordId) -> Result<Option<RecordOf<S>>, PortError> {
     let key = key(x, id);
     Ok(decode::<S>(table::read(store, std::slice::from_ref(&key)).await?.get(&key)))
 }
 
-/// The committed records that this message made, oldest first: usually one or none. Messages with the same text, such as
-/// evaluations for the same reason, count as one message, and each of them may have made a record. A record is younger than the
-/// message that made it, so the search goes back from the newest record and stops at the first one that is older than the message.
+/// The committed records that this message made, oldest first: usually one or none. Messages that share a cause, such as
+/// evaluations for the same reason, count as one message, and each of them may have made a record. A record is younger than its
+/// message, so the search goes back from the newest record and stops at the first one that is older than the message.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn made_by<S: Subject>(store: &impl Store, x: &S, cause: Cause) -> Result<Vec<(RecordId, RecordOf<S>)>, PortError> {
     let mut made = vec![];
     let mut next = x.record();
@@ -97,7 +97,7 @@ async fn up_to<S: Subject>(
 /// record of a writer that lost its race proves nothing: the writer may have stopped before it handled the answer again.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId, content: u64) -> Result<bool, PortError> {
     let follower = follower(store, x, *id).await?;
     Ok(follower.is_some_and(|(_, record)| record.absorbed.contains(&content)))
@@ -107,7 +107,7 @@ pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId
 /// later record names. One query finds it, unless many writers lost a race there.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn follower<S: Subject>(store: &impl Store, x: &S, id: RecordId) -> Result<Option<(RecordId, RecordOf<S>)>, PortError> {
     let page = store.query(&after(x, &id)).await?;
     let record = |item: &Item| Some((keys::record_id(&item.key.sk)?, decode::<S>(Some(item))?));

@@ -39,9 +39,9 @@ pub trait Handler<S: Subject, E: Engine<S>>: Sync {
 pub enum Verdict<S: Subject> {
     /// The next state.
     Commit(Box<Change<S>>),
-    /// Nothing to decide: if this is a redelivery, complete what the first delivery began.
+    /// Nothing to decide. A redelivery completes what the first delivery began.
     Settle,
-    /// Too late to count, unless an earlier try of this message did: then complete what that one began.
+    /// Too late to count, unless an earlier try of this message counted, which is then completed.
     Late,
     /// The engine has already done everything.
     Done(Handled),
@@ -49,7 +49,7 @@ pub enum Verdict<S: Subject> {
     Again,
 }
 
-/// A commit: the next state, what is written before and with it, and the effects it owes afterwards.
+/// A commit: the next state, the writes before and with it, and the effects that it owes afterwards.
 pub struct Change<S: Subject> {
     /// The next state.
     pub next: S,
@@ -61,7 +61,7 @@ pub struct Change<S: Subject> {
     pub deletes: Vec<Key>,
     /// Writes that happen in the same transaction as the commit, or not at all.
     pub with: Vec<Write>,
-    /// What the commit owes; [`super::fresh`] lists it.
+    /// The effects that the commit owes, as [`super::fresh`] lists them.
     pub effects: Vec<Effect<S::Duty>>,
 }
 
@@ -86,7 +86,7 @@ pub async fn run<S: Subject, E: Engine<S>>(engine: &E, cause: Cause, handler: &i
         if lost > 0 {
             engine.ports().pause(wake::pause(cause, lost)).await;
         }
-        // The write that was lost may have been its own: the answer got lost, and the client tried once more.
+        // The conflict may be with this worker's own write, whose answer was lost before the client repeated it.
         let cause = Cause { again: redelivered || lost > 0, ..cause };
         let items = table::read(engine.ports(), &wanted).await?;
         let found: Option<Loaded<S>> = items.get(&key).map(Loaded::read).transpose()?;
@@ -104,7 +104,7 @@ pub async fn run<S: Subject, E: Engine<S>>(engine: &E, cause: Cause, handler: &i
                 if commit(engine, found.as_ref(), &change, cause).await? {
                     return Ok(Handled::Committed);
                 }
-                // One delivery publishes a record once: the next delivery tries again.
+                // One delivery publishes a record once. If that is not enough, the next delivery tries again.
                 if paid || repaid.is_some() {
                     return Err(contended(&key));
                 }
@@ -132,7 +132,7 @@ pub async fn run<S: Subject, E: Engine<S>>(engine: &E, cause: Cause, handler: &i
 /// Records, commits, and performs what the commit owes. `false`: another writer changed the subject first.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn commit<S: Subject, E: Engine<S>>(
     engine: &E,
     found: Option<&Loaded<S>>,

@@ -1,4 +1,4 @@
-//! What an engine supplies besides its inbox: the subjects that its messages are addressed to, and what it does for them.
+//! The parts of an engine besides its inbox: the subjects of its messages, and its duties for them.
 
 use super::inbox::{Inbox, Letter};
 use super::tick::Tick;
@@ -15,19 +15,19 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::future::Future;
 
-/// The state of whatever messages are addressed to: one item with a version, which a commit raises by one.
+/// A subject: the state to which messages are addressed. It is one item with a version, which a commit raises by one.
 pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
-    /// What its commits cause in other subjects; each entry becomes one message.
+    /// An effect of its commits on other subjects. Each becomes one message.
     type Send: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync;
-    /// What its states owe in addition to the effects that all engines share.
+    /// An effect that its states owe in addition to those of all engines.
     type Duty: Clone + Debug + PartialEq + Send + Sync;
 
-    /// Its part of the index of open work, which is swept by itself.
+    /// Its part of the index of open work, which has its own sweep.
     const PART: &'static str;
-    /// The newest format of its items that this code knows. Items of a newer one wait for newer code.
+    /// The newest format of its items that this code knows. Messages for items with a newer format wait for newer code.
     const FORMAT: i64;
-    /// Whether any message may decide what only time has brought, and not the wake-ups alone. Then a copy of a message that is done
-    /// with may commit, and nobody has that message again: see [`Loaded::owes`].
+    /// Whether every message, and not only a wake-up, may decide something because time has passed. A copy of an acknowledged
+    /// message may then commit without ever being redelivered: see [`Loaded::owes`].
     const ANY_MESSAGE_BY_CLOCK: bool = false;
 
     /// The key of its item. Its transition records are in the same partition.
@@ -55,7 +55,7 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// The message that wakes it at a time.
     fn wake_up(&self, at: Timestamp) -> Letter;
 
-    /// The message that set the pending wake-up, as a cause, if the state remembers it: then no other message schedules it again.
+    /// The cause that planned the pending wake-up, if the state stores it. No other message schedules it again then.
     fn armed_by(&self) -> Option<u64> {
         None
     }
@@ -67,7 +67,7 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     fn fresh(&self, _old: Option<&Self>) -> Vec<Self::Duty> {
         vec![]
     }
-    /// Other items that it needs while it is open; the sweep keeps them from expiring.
+    /// Other items that the subject needs while it is open. The sweep keeps them from expiring.
     fn keeps(&self) -> Vec<Key> {
         vec![]
     }
@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-/// The attribute that names a committed record whose effects nobody may perform: see [`Loaded::owes`].
+/// The attribute with a committed record whose effects may not have been performed: see [`Loaded::owes`].
 pub(super) const OWES: Name = Name::Borrowed("ow");
 
 /// All attributes of a subject except version and format. The sweep finds a subject that is over as long as it owes something.
@@ -133,8 +133,8 @@ pub struct Loaded<S> {
     pub version: i64,
     /// The item's format.
     pub format: i64,
-    /// A committed record whose effects nobody may perform, because the message that made it may be done with. The commit notes it,
-    /// and removes the note when it has performed them. Whoever finds the note performs them first.
+    /// A committed record whose effects may not have been performed, because its message may be acknowledged. The commit notes it,
+    /// and removes the note after the effects. A worker that finds the note performs the effects first.
     pub owes: Option<RecordId>,
 }
 
@@ -198,8 +198,8 @@ pub enum Effect<D> {
     Duty(D),
 }
 
-/// What a commit owes: the difference between the state it replaced and the next one, in the order of execution. The wake-up comes
-/// first: when a timer cannot be set, nothing has been published yet, and a retry repeats nothing.
+/// The effects that a commit owes: the difference between the replaced state and the next one, in the order of execution. The
+/// wake-up comes first: if the timer cannot be set, nothing has been published yet, and a retry repeats nothing.
 pub fn fresh<S: Subject>(old: Option<&S>, next: &S, record: Option<&RecordOf<S>>) -> Vec<Effect<S::Duty>> {
     let mut effects = Vec::new();
     effects.extend(next.wake().filter(|wake| old.and_then(S::wake) != Some(*wake)).map(Effect::Wake));

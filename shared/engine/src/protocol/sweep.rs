@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 /// Open subjects read at once.
 const PAGE: u32 = 100;
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
     /// Open subjects looked at.
@@ -25,7 +25,7 @@ pub struct Swept {
     pub sent: usize,
     /// Open subjects that should have gone on [`STUCK`] ago.
     pub stuck: usize,
-    /// It reached the end; the next sweep starts from the beginning.
+    /// Whether it has reached the end. The next sweep then starts from the beginning.
     pub finished: bool,
 }
 
@@ -48,7 +48,7 @@ struct Spot {
 /// needs one. A caller with time left calls again, with the same tick, until `finished`.
 ///
 /// # Errors
-/// Of the ports. Completed work is kept; the next call continues.
+/// A port fails. Completed work is kept; the next call continues.
 pub async fn page<S: Subject>(engine: &impl Engine<S>, tick: &mut Tick) -> Result<Swept, PortError> {
     let store = engine.ports();
     let began = place(store, S::PART).await?;

@@ -1,4 +1,4 @@
-//! One tick of the sweep, as engines see it.
+//! One tick of the sweep.
 
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::HashSet;
@@ -6,13 +6,13 @@ use std::collections::HashSet;
 /// Work that has been waiting for less than this is still in progress.
 pub const OVERDUE: Span = Span::minutes(2);
 
-/// Work that has been waiting for this long gets nowhere: two or three sweeps sent a message for it, in vain.
+/// Work that has been waiting for this long is stuck: two or three sweeps have sent a message for it in vain.
 pub const STUCK: Span = Span::minutes(15);
 
-/// What the pages of one tick share.
+/// The state that the pages of one tick share.
 #[derive(Debug, Default)]
 pub struct Tick {
-    /// Now.
+    /// The present time.
     pub now: Timestamp,
     /// Names of the things that need only one message per tick.
     pub once: HashSet<String>,

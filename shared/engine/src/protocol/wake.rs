@@ -1,4 +1,4 @@
-//! When a subject is woken, and how long a message waits that met other writers.
+//! Wake-ups of subjects, and pauses after conflicts with other writers.
 
 use super::subject::{Engine, Subject};
 use crate::keys;
@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Span = Span(1000);
 /// Schedules a wake-up of a subject. Scheduling it again for the same time has no further effect.
 ///
 /// # Errors
-/// Of the ports.
+/// A port fails.
 pub async fn wake<S: Subject, E: Engine<S>>(engine: &E, x: &S, at: Timestamp) -> Result<(), PortError> {
     let letter = x.wake_up(at);
     let key = x.key();
@@ -23,10 +23,10 @@ pub async fn wake<S: Subject, E: Engine<S>>(engine: &E, x: &S, at: Timestamp) ->
     engine.ports().send_at(letter.to, &name, &letter.body, at).await
 }
 
-/// The pending wake-up, if this message schedules it again: a message before it may have stopped before it did. An earlier wake-up
-/// does not, unless it was itself delivered before. Otherwise each copy of a wake-up would become a copy of the next one, and a
-/// subject that lives for long would collect them. The same holds for messages that settling sends again: a wake-up that ends an
-/// execution grants its lane and starts what follows, so each copy of it would become two of the follower's.
+/// The pending wake-up, if this message must schedule it again, because an earlier message may have stopped before it did. An
+/// earlier wake-up must not, unless it is a redelivery. Otherwise each copy of a wake-up would become a copy of the next one, and a
+/// long-lived subject would collect copies. The same holds for messages that settling sends again: a wake-up that ends an execution
+/// grants its lane and starts its follow-up, so each copy of it would become two copies of the next wake-up.
 pub(super) fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
     let is_it = |at: &Timestamp| Cause::of_any_copy(x.wake_up(*at).body.as_bytes(), cause.sent).id == cause.id;
     let is_due = |at: &Timestamp| match x.armed_by() {

@@ -1,14 +1,14 @@
-//! Work outside: what an engine has decided is done where no transaction reaches, on servers of other people and on AWS. [`work`]
-//! takes its steps in the one order in which a worker may stop after each of them:
+//! Work outside: effects of an engine's decisions where no transaction reaches, on servers of other people and on AWS. [`work`]
+//! takes the steps in the one order in which a worker may stop after each of them:
 //!
-//! 1. *find* what the message is about, as it is now;
-//! 2. *claim* the work, if it is still wanted. A worker that stops before has done nothing;
-//! 3. do it *outside*. It looks first for what an earlier claim may have made: a worker that stops here leaves that behind, and the
-//!    redelivery claims the work again;
-//! 4. *tell* what came of it, in a write that counts for this claim alone.
+//! 1. *find* the present state of the subject of the message;
+//! 2. *claim* the work, if it is still needed. A worker that stops before has done nothing;
+//! 3. do it *outside*. This first looks for results of an earlier claim, because a worker that stops here leaves them behind, and
+//!    the redelivery claims the work again;
+//! 4. *tell* the outcome, in a write that is valid for this claim only.
 //!
-//! If the worker stops after that write, the redelivery finds that the work is not wanted any more. Then it performs what is
-//! *owed*: the effects of the write, which nobody else performs.
+//! If the worker stops after that write, the redelivery finds that the work is no longer needed. It then performs what is *owed*:
+//! the effects of the write, which nothing else performs.
 
 use super::delivery::Handled;
 use crate::ports::{Clock, PortError};
@@ -18,62 +18,62 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-/// What a message orders to be done outside.
+/// The work that a message orders.
 pub trait Work: Sync {
-    /// What the message is about.
+    /// The subject of the message.
     type Found: Send + Sync;
-    /// What doing it takes.
+    /// Everything that the work needs.
     type Task: Send + Sync;
-    /// What came of it.
+    /// The outcome of the work.
     type Outcome: Send;
 
-    /// Reads what the message is about. `None`: it is gone, and so is the work.
+    /// Reads the subject of the message. `None`: it no longer exists, so there is no work.
     fn find(&self) -> impl Future<Output = Result<Option<Self::Found>, PortError>> + Send;
-    /// Claims the work, if it is still wanted.
+    /// Claims the work, if it is still needed.
     fn claim(&self, found: &Self::Found) -> impl Future<Output = Result<Claim<Self::Task>, PortError>> + Send;
-    /// Does it. It may have been done before. `None`: there is nothing to tell.
+    /// Does the work, which may have been done before. `None`: there is nothing to tell.
     fn outside(
         &self,
         found: &Self::Found,
         task: &Self::Task,
     ) -> impl Future<Output = Result<Option<Self::Outcome>, PortError>> + Send;
-    /// Tells what came of it.
+    /// Writes the outcome.
     fn tell(
         &self,
         found: &Self::Found,
         task: Self::Task,
         outcome: Self::Outcome,
     ) -> impl Future<Output = Result<Handled, PortError>> + Send;
-    /// Performs what an earlier delivery of the message owes, if it told what came of the work and stopped there.
+    /// Performs the effects that an earlier delivery of the message owes, if it wrote the outcome and then stopped.
     fn owed(&self, _found: &Self::Found) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
 
-    /// How often it says that the work goes on; `None`: the claim does not need that.
+    /// The interval of heartbeats; `None`: the claim needs none.
     fn every(&self) -> Option<Span> {
         None
     }
-    /// Says for the `n`th time that the work goes on.
+    /// Sends the `n`th heartbeat.
     fn beat(&self, _task: &Self::Task, _n: u64) -> impl Future<Output = Result<(), PortError>> + Send {
         async { Ok(()) }
     }
 }
 
-/// Whether work is to be done now.
+/// The result of a claim.
 #[derive(Debug)]
 pub enum Claim<T> {
-    /// By whoever has this.
+    /// This worker has the claim.
     Mine(T),
-    /// Nobody wants it any more: an earlier delivery may have done it.
+    /// The work is no longer needed: an earlier delivery may have done it.
     Unwanted,
-    /// Not by this message: it is too early, or somebody else does it. Whatever was to be done about that is done.
+    /// This message does not do it: it is too early, or another worker has the claim. Nothing remains to be done.
     Not(Handled),
 }
 
-/// Does what a message orders.
+/// Does the work that a message orders.
 ///
 /// # Errors
-/// Of the ports: the message must be delivered again.
+/// An error of a port: the message must be delivered again.
 pub async fn work<W: Work>(clock: &impl Clock, cause: Cause, order: &W) -> Result<Handled, PortError> {
     let Some(found) = order.find().await? else { return Ok(Handled::Stale) };
     let handled = match order.claim(&found).await? {
@@ -90,8 +90,8 @@ pub async fn work<W: Work>(clock: &impl Clock, cause: Cause, order: &W) -> Resul
     Ok(handled)
 }
 
-/// Goes outside, and says meanwhile that the work goes on. A beat that fails is made up for by the next; whether the claim still
-/// counts is seen when the outcome is told.
+/// Does the work, and sends heartbeats meanwhile. A failed heartbeat does not matter, because the next one follows; the write of
+/// the outcome shows whether the claim is still valid.
 async fn alive<W: Work>(clock: &impl Clock, order: &W, found: &W::Found, task: &W::Task) -> Result<Option<W::Outcome>, PortError> {
     let mut outside = pin!(order.outside(found, task));
     let Some(every) = order.every() else { return outside.await };
@@ -102,7 +102,7 @@ async fn alive<W: Work>(clock: &impl Clock, order: &W, found: &W::Found, task: &
             if let Poll::Ready(done) = outside.as_mut().poll(cx) {
                 return Poll::Ready(Some(done));
             }
-            // How long a pause really was, only the clock says.
+            // Only the clock tells how long a pause really was.
             while pause.as_mut().poll(cx).is_ready() {
                 pause.set(clock.pause(every));
                 if clock.now() - told >= every {

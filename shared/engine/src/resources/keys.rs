@@ -4,7 +4,7 @@ use crate::item::Key;
 use crate::partition::{Kind, MAIN, Partition};
 use keelway_domain::names::ProjectName;
 
-/// What the sort keys of the resources in force begin with.
+/// The prefix of the sort keys of the resources in force.
 pub const IN_FORCE: &str = "H#";
 const COMMIT: &str = "C#";
 const VERSION: &str = "V#";
@@ -19,7 +19,7 @@ static RESOURCES: Partition = Partition::new(
         Kind::of(VERSION, "<stage>#<path>#<n>", "version of a resource"),
     ],
 );
-/// What is kept of resources.
+/// The kinds of items of resources.
 pub static PARTITIONS: &[&Partition] = &[&RESOURCES];
 
 /// The partition of a project's resources.
@@ -27,7 +27,7 @@ pub fn partition(project: &ProjectName) -> String {
     RESOURCES.named(project)
 }
 
-/// The store of a project's resources: it counts the commits and names the last one.
+/// The state of a project's resources: the number of commits, and the last one.
 pub fn store(project: &ProjectName) -> Key {
     Key::new(partition(project), MAIN)
 }
@@ -37,12 +37,12 @@ pub fn commit(project: &ProjectName, commit: &str) -> Key {
     Key::new(partition(project), format!("{COMMIT}{commit}"))
 }
 
-/// A resource: which version is in force. Those of the project have an empty stage.
+/// A resource and its version in force. The stage of a resource of the project is empty.
 pub fn resource(project: &ProjectName, stage: &str, path: &str) -> Key {
     Key::new(partition(project), format!("{IN_FORCE}{stage}#{}", path_in_key(path)))
 }
 
-/// The largest number of a resource's version.
+/// The largest version number of a resource.
 pub const LAST_VERSION: i64 = 9_999_999_999_999;
 
 /// A version of a resource: its content.
@@ -55,7 +55,7 @@ fn path_in_key(path: &str) -> String {
     path.replace('%', "%25").replace('#', "%23")
 }
 
-/// The path that a key holds.
+/// Returns the path in a key.
 pub fn path(in_key: &str) -> String {
     in_key.replace("%23", "#").replace("%25", "%")
 }

@@ -1,4 +1,4 @@
-//! How a schedule is stored.
+//! The stored form of schedules.
 
 use super::keys;
 use crate::item::{Attrs, Item};
@@ -13,7 +13,7 @@ use keelway_domain::time::Timestamp;
 /// The newest format of a schedule that this code knows.
 pub const FORMAT: i64 = 1;
 
-/// The attributes of a schedule. `expires`: when it goes after it was deleted.
+/// The attributes of a schedule. `expires`: when a deleted one is removed.
 pub fn attributes(x: &Schedule, expires: Timestamp) -> Attrs {
     Item::new(keys::schedule(&x.project, &x.name))
         .with("pj", x.project.as_str())

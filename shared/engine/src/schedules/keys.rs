@@ -4,12 +4,12 @@ use crate::item::Key;
 use crate::partition::{Kind, Partition};
 use keelway_domain::names::ProjectName;
 
-/// What the sort keys of schedules begin with.
+/// The prefix of the sort keys of schedules.
 pub const SCHEDULE: &str = "S#";
 
 static SCHEDULES: Partition =
     Partition::new("SC#", "<project>", &[Kind::of(SCHEDULE, "<name>", "schedule").state(), Kind::records()]);
-/// What is kept of schedules.
+/// The kinds of items of schedules.
 pub static PARTITIONS: &[&Partition] = &[&SCHEDULES];
 
 /// The partition of a project's schedules, and of their transition records.

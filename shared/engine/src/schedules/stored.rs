@@ -97,7 +97,7 @@ impl<P: Ports> Schedules<'_, P> {
     /// A schedule.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn get(&self, project: &ProjectName, name: &str) -> Result<Option<Schedule>, PortError> {
         let found = self.engine.ports.get(&keys::schedule(project, name)).await?;
         let found = found.map(|item| Loaded::<Schedule>::read(&item).map(|found| found.x)).transpose()?;
@@ -107,7 +107,7 @@ impl<P: Ports> Schedules<'_, P> {
     /// At most `most` schedules of a project, those after `after` by name. A page may have fewer although it is not the last one.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn page(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<Page, PortError> {
         let partition = keys::schedules(project);
         let after =
@@ -126,7 +126,7 @@ impl<P: Ports> Schedules<'_, P> {
     /// Takes a schedule out of force; what it has triggered goes on. `false`: there is none.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn delete(&self, project: &ProjectName, name: &str) -> Result<bool, PortError> {
         let key = keys::schedule(project, name);
         change(&self.engine.ports, &key, |found| {

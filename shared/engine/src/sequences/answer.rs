@@ -1,4 +1,4 @@
-//! Answers to tasks: executors' `.started` and `.finished`, people's decisions on approvals.
+//! Answers to tasks: `.started` and `.finished` of executors, and people's decisions about approvals.
 
 use super::history::{self, Verdict as Recorded};
 use super::load::Reading;
@@ -155,7 +155,7 @@ impl Answer<'_> {
         keys::record(&self.to.project, &self.to.context, &self.trigger)
     }
 
-    /// No such execution: it never existed, or it and its history have expired.
+    /// The execution does not exist, or it and its history have expired.
     async fn to_nobody<P: Ports>(&self, engine: &Sequences<P>) -> Result<Handled, PortError> {
         let tombstone = keys::tombstone(&self.to.project, self.to.execution);
         if engine.read(std::slice::from_ref(&tombstone)).await?.is_empty() {

@@ -1,4 +1,4 @@
-//! How an execution begins: with its first task sent if the lane is free, otherwise waiting for the lane.
+//! The beginning of an execution: if the lane is free, its first task is sent, otherwise it waits for the lane.
 
 use super::codec::{self, LoadedContext};
 use super::history::Verdict as Recorded;
@@ -156,8 +156,8 @@ impl Start<'_> {
         change.with.extend(context);
         if change.next.lane == Lane::Wants {
             change.with.push(Write::Put(entry_item(&change.next), Condition::Always));
-            // It is in the queue with its commit. Nobody begins because of one that is held back, so many of them do not look at
-            // each other. It drives the lane when it is let through.
+            // Its commit puts it into the queue. An execution that is held back enables no other one, so it does not look at the
+            // lane now. It drives the lane when it is let through.
             let held = change.next.held.is_some();
             change.effects.retain(|effect| !held || *effect != Effect::Duty(Duty::Ask));
             let asks = |effect: &mut Effect<Duty>| {
@@ -237,7 +237,8 @@ impl Start<'_> {
     }
 }
 
-/// Whoever repeats something is an author of it, too. If one of them is not known, nobody can be told to be another one.
+/// A person who orders a retry becomes an author, too. If one author is not known, the list is empty, because nobody can be shown
+/// to be another person.
 fn with(authors: &[String], by: &str) -> Vec<String> {
     if authors.is_empty() || by.is_empty() {
         return vec![];
@@ -246,7 +247,7 @@ fn with(authors: &[String], by: &str) -> Vec<String> {
     others.chain([by]).map(str::to_owned).collect()
 }
 
-/// What is known of a follow-up from the record that names it.
+/// The birth of a follow-up, from the record that names it.
 pub(super) fn birth_of(parent: &Execution, (id, record): (&RecordId, &Record), follow_up: &FollowUp, cause: Cause) -> Birth {
     Birth {
         id: follow_up.execution,

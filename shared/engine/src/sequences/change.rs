@@ -1,4 +1,4 @@
-//! From a decision to a commit: what is written together with the execution.
+//! Turns a decision into a commit: the writes together with the execution.
 
 use super::birth::birth_of;
 use super::codec::LoadedContext;

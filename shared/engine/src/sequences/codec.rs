@@ -177,8 +177,8 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
     item.attrs
 }
 
-/// The write that absorbs the first `.started` of an open task without having read the execution: it its condition names all that
-/// the decision would have read. If the condition does not hold, the ordinary path decides.
+/// The write that absorbs the first `.started` of an open task without a read of the execution: its condition names everything that
+/// the decision would have read. If the condition does not hold, the usual path decides.
 pub fn first_started(to: &Address, trigger: &RecordId, (task, stage, service): (&str, &str, &str), first: &First) -> Write {
     let named = |name: &'static str, value: String| (Name::Borrowed(name), Attr::S(value));
     let equal = Attrs::from([

@@ -116,7 +116,7 @@ impl<P: Ports> Sequences<P> {
     /// Why somebody may not approve what waits for it, because it is their own. The definition is read only if it depends on that.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn own_approval(&self, x: &Execution, who: &str) -> Result<Option<String>, PortError> {
         if !x.authors.is_empty() && !x.authors.iter().any(|author| is_same(author, who)) {
             return Ok(None);
@@ -128,7 +128,7 @@ impl<P: Ports> Sequences<P> {
     /// Submits a decision on an open approval. [`Sequences::approval`] shows the outcome.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn decide(&self, x: &Execution, trigger: RecordId, event: &CloudEvent) -> Result<(), PortError> {
         let message = Message::Decide { to: Address::of(x), trigger, event: event.to_json() };
         table::send_all(&self.ports, &[message.letter()]).await

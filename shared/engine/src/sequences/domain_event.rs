@@ -125,7 +125,7 @@ impl<P: Ports> Sequences<P> {
     /// Whether a domain event was accepted before: exactly this one, or another one under its identity (`Some(false)`).
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub(crate) async fn domain_event_known(&self, project: &ProjectName, event: &CloudEvent) -> Result<Option<bool>, PortError> {
         let key = keys::domain_event(project, ExecutionId::of_trigger(project, &event.context, &event.source, &event.id));
         let items = self.read(std::slice::from_ref(&key)).await?;

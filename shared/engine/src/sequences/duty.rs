@@ -1,4 +1,4 @@
-//! The duties that only this engine knows: lanes, tombstones, flags, repeating a trigger.
+//! The duties of this engine only: lanes, tombstones, flags, repeated triggers.
 
 use super::keys::LaneKey;
 use super::message::Message;
@@ -13,8 +13,7 @@ use keelway_domain::sequences::{Duty, Execution, Lane};
 impl<P: Ports> Sequences<P> {
     pub(super) async fn fulfil(&self, x: &Execution, duty: &Duty) -> Result<(), PortError> {
         match duty {
-            // Written after the execution: a tombstone written first would, after a crash, stand for an execution that never
-            // existed.
+            // Written after the execution: otherwise a crash could leave the tombstone of an execution that never existed.
             Duty::Bury => table::record(&self.ports, vec![history::tombstone(&x.project, x.id)], vec![]).await,
             // An entry left in the queue would delay the next hand-over.
             Duty::Leave(ask) => table::record(&self.ports, vec![], vec![LaneKey::of(x).entry(x, *ask)]).await,
@@ -24,7 +23,8 @@ impl<P: Ports> Sequences<P> {
                 self.look(x, &to, *ask).await
             }
             Duty::Supersede => self.supersede(x).await,
-            // Only one that has left may say so: an execution born with its entry in the queue drives the lane too, and wants it.
+            // Only an execution that has left the lane may claim this: one that was created with a queue entry also drives the
+            // lane, but wants it.
             Duty::Drive => self.drive(x, (x.lane == Lane::None).then_some((x.id, x.ask))).await,
             Duty::Grant(child) => {
                 let payload = gathered(x);

@@ -1,4 +1,4 @@
-//! What the windows of a stage hold back: who may pass all the same, and who is told when the windows change.
+//! The executions that the windows of a stage hold back: overrides, and messages when the windows change.
 
 use super::birth::labels;
 use super::commands::unknown_context;
@@ -17,10 +17,10 @@ use keelway_domain::time::Timestamp;
 use keelway_domain::windows::{Gate, gate};
 use std::collections::BTreeSet;
 
-/// Executions of a context among which those that are held back are looked for.
+/// The most executions of a context that are searched for those that are held back.
 const EXECUTIONS: usize = 1000;
 
-/// A stage whose windows are closed, as somebody finds it who wants to override them.
+/// A stage whose windows are closed, for a person who may override them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
     /// The stage.
@@ -32,7 +32,7 @@ pub struct Closed {
 }
 
 impl<P: Ports> Sequences<P> {
-    /// The stage that holds a context back, or the one that is named, if its windows are closed now.
+    /// The stage whose closed windows hold a context back, or the named stage, if its windows are closed now.
     ///
     /// # Errors
     /// Unknown project, context or stage; a stage that is open; none or more than one that could be meant.
@@ -82,11 +82,11 @@ impl<P: Ports> Sequences<P> {
         })
     }
 
-    /// The same as [`Sequences::override_windows`] for what a trigger starts that is not on the bus yet: its context is there after
-    /// this.
+    /// Like [`Sequences::override_windows`], for the execution that a trigger will start which is not on the bus yet. This creates
+    /// its context.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn override_for(&self, event: &CloudEvent, closed: &Closed, person: (&str, &str)) -> Result<(), Refusal> {
         let project = self.projects().find(event.text("project").unwrap_or_default()).await?.settings.name;
         if self.context(&project, &event.context).await?.version == 0
@@ -100,8 +100,8 @@ impl<P: Ports> Sequences<P> {
         self.override_windows((&project, &event.context), closed, person).await
     }
 
-    /// Lets the executions of a context begin in a stage although its windows are closed, those that wait and those to come, until
-    /// the stage opens by itself. It may be said twice.
+    /// Lets the present and future executions of a context begin in a stage although its windows are closed, until the stage opens
+    /// by itself. Idempotent.
     ///
     /// # Errors
     /// An unknown context.
@@ -124,7 +124,7 @@ impl<P: Ports> Sequences<P> {
         .await
     }
 
-    /// After another shipyard was put in force: what the windows of the one before held back looks at those of the new one.
+    /// After another shipyard was put in force, orders that the executions held back by the old windows check the new ones.
     pub(crate) async fn tell_of_windows(&self, project: &ProjectName, before: Option<&str>) -> Result<(), PortError> {
         let before = self.projects().shipyard(project, before.unwrap_or_default()).await?;
         if before.stages.iter().all(|stage| stage.windows.is_empty()) {
@@ -133,7 +133,8 @@ impl<P: Ports> Sequences<P> {
         table::send_all(&self.ports, &[Message::Windows { project: project.clone() }.letter()]).await
     }
 
-    /// Notifies what is held back in a project. The index it is found by lags; whom this misses is found by the sweep.
+    /// Notifies the executions of a project that windows hold back. They are found in an index that lags; the sweep finds those
+    /// that are missing there.
     pub(crate) async fn windows_changed(&self, project: &ProjectName) -> Result<Handled, PortError> {
         let (open, _) = self.open_of(project).await?;
         let held = open.iter().filter(|x| x.held.is_some());
@@ -142,7 +143,7 @@ impl<P: Ports> Sequences<P> {
         Ok(Handled::Committed)
     }
 
-    /// Whether something else holds an execution back now than its state says. `items`: its project and its context.
+    /// Whether the reasons for holding an execution back differ from its state. `items`: its project and its context.
     pub(super) async fn is_held_differently(&self, x: &Execution, items: &Items) -> Result<bool, PortError> {
         if x.held.is_none() {
             return Ok(false);

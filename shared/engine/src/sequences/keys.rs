@@ -37,7 +37,7 @@ static LANES: Partition = Partition::new(
 );
 static TOMBSTONES: Partition = Partition::new("Z#", "<project>#<execution>", &[Kind::main("tombstone of an execution")]);
 static ACCEPTED: Partition = Partition::new("Y#", "<project>#<what it starts>", &[Kind::main("domain event that was accepted")]);
-/// What sequences keep.
+/// The partitions of sequences.
 pub static PARTITIONS: &[&Partition] = &[&CONTEXTS, &LANES, &TOMBSTONES, &ACCEPTED];
 
 /// The partition of a context.

@@ -1,4 +1,4 @@
-//! What the sweep checks in open executions.
+//! The checks of open executions, for the sweep.
 
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};
@@ -38,13 +38,13 @@ impl<P: Ports> Sequences<P> {
     }
 }
 
-/// A trigger may never have been published.
+/// Whether an open trigger may never have been published.
 fn waits_in_vain(x: &Execution, tick: &Tick) -> bool {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.repeated.is_none() && !x.waits_for_approval();
     unanswered && x.sent.is_some_and(|at| at + UNANSWERED < tick.now)
 }
 
-/// It has wanted its lane for a while.
+/// Whether it has waited for its lane for a while.
 fn waits_for_lane(x: &Execution, tick: &Tick) -> bool {
     x.lane == Lane::Wants && x.held.is_none() && x.caused + OVERDUE < tick.now
 }

@@ -36,7 +36,7 @@ impl Address {
 pub enum Message {
     /// The lane was given to this execution for its `ask`-th request.
     Granted {
-        /// To whom.
+        /// The addressee.
         to: Address,
         /// Which of its requests.
         ask: u32,
@@ -72,7 +72,7 @@ pub enum Message {
     },
     /// A wake-up at the time that an execution asked for.
     Wake {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// The time it was armed for; if the state has another time, this wake-up has been replaced.
         at: Timestamp,
@@ -119,24 +119,24 @@ pub enum Message {
     },
     /// The execution must compare itself with its context's flags and the windows of its stage.
     Obey {
-        /// Whom.
+        /// The addressee.
         to: Address,
     },
     /// The execution is covered by an abort of its context or stage.
     Abort {
-        /// Whom.
+        /// The addressee.
         to: Address,
     },
     /// A newer execution of its sequence waits for the same lane.
     Supersede {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// The newer one's context.
         by: Context,
     },
     /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
     Decide {
-        /// Whom.
+        /// The addressee.
         to: Address,
         /// The approval's `.triggered` event.
         #[serde(with = "record_id")]
@@ -158,7 +158,7 @@ pub enum Message {
     },
     /// The sweep found the execution overdue.
     Settle {
-        /// Whom.
+        /// The addressee.
         to: Address,
     },
 }
@@ -174,8 +174,8 @@ impl OwnMessage for Message {
 }
 
 impl Message {
-    /// What an open execution must be told of its context's flags, if it has not obeyed them. An abort has a message of its own: it
-    /// publishes, so two deliveries of one message must not decide it differently, as they may when each reads the flags.
+    /// The message to an open execution that has not obeyed its context's flags. An abort has its own message, because it publishes
+    /// events: two deliveries of one message must not decide differently, as they could if each read the flags.
     pub fn of_flags(x: &Execution, flags: &Flags) -> Option<Self> {
         let to = Address::of(x);
         match () {

@@ -1,5 +1,5 @@
-//! Remediations: the resource `remediation.yaml` of a service in a stage, of a stage, or of the project. Where there is one, the
-//! engine answers `get-action` itself.
+//! Remediations: the resource `remediation.yaml` of a service in a stage, of a stage, or of the project. If it exists, the engine
+//! answers `get-action` itself.
 
 use super::Sequences;
 use crate::ports::{PortError, Ports};
@@ -15,7 +15,7 @@ pub fn is_remediation(uri: &str) -> bool {
     uri.rsplit('/').next() == Some(REMEDIATION)
 }
 
-/// What is kept of a `remediation.yaml` with its entry, so that a decision need not read YAML.
+/// The parsed form of a `remediation.yaml`, which is stored in its entry, so that decisions need not parse YAML.
 pub fn form(uri: &str, remediation: &Remediation) -> Forms {
     Forms::from([(uri.to_owned(), serde_json::to_string(remediation).unwrap_or_default())])
 }

@@ -81,7 +81,7 @@ impl<P: Ports> Sequences<P> {
     /// Hands in a retry for somebody.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn send_retry(&self, retried: &Retried, by: &str) -> Result<(), PortError> {
         let (of, by) = (retried.old.id, by.to_owned());
         let letter = Message::Retry { to: retried.to.clone(), of, from: retried.from, by }.letter();
@@ -160,7 +160,7 @@ impl<P: Ports> Sequences<P> {
     /// Whether a retry has become an execution.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn has_begun(&self, to: &Address) -> Result<bool, PortError> {
         Ok(self.execution(to).await?.is_some())
     }

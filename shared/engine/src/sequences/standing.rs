@@ -1,5 +1,5 @@
-//! What an execution leaves behind in its stage: the version that runs there, and how the last sequence ended. It is kept in the
-//! lane's lock, which is written in any case when an execution leaves the lane: whoever writes it has read the one that left.
+//! The traces of executions in their stage: the version that runs there, and how the last sequence ended. They are stored in the
+//! lock of the lane, which is written anyway when an execution leaves the lane, by a worker that has read that execution.
 
 use super::codec;
 use crate::item::{Attr, Attrs, Item, Name};
@@ -7,7 +7,7 @@ use keelway_domain::names::Context;
 use keelway_domain::sequences::{Deployed, Execution, Outcome};
 use keelway_domain::time::Timestamp;
 
-/// What runs in a stage, of one service.
+/// The version of a service that runs in a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Running {
     /// The image, and since when.
@@ -36,7 +36,7 @@ impl Running {
         Some(Self { deployed, accepted: x.accepted, context: x.context.clone() })
     }
 
-    /// As the lock tells it.
+    /// Reads it from the lock.
     pub fn read(lock: &Item) -> Option<Self> {
         let (accepted, context) = lock.text("rc")?.split_once('|')?;
         let accepted = Timestamp(accepted.parse().ok()?);
@@ -51,7 +51,7 @@ impl Last {
         Some(Self { sequence: x.sequence.clone(), outcome, context: x.context.clone() })
     }
 
-    /// As the lock tells it.
+    /// Reads it from the lock.
     pub fn read(lock: &Item) -> Option<Self> {
         let mut parts = lock.text("ls")?.splitn(4, '|');
         let (outcome, at) = (parts.next()?, parts.next()?);
@@ -60,7 +60,7 @@ impl Last {
     }
 }
 
-/// What the lock is to tell about an execution that leaves the lane; what it has not changed stays.
+/// The attributes of the lock after an execution has left the lane. Attributes that it has not changed are kept.
 pub(super) fn of(x: &Execution) -> Attrs {
     let mut told = Attrs::new();
     if let Some(running) = Running::of(x) {

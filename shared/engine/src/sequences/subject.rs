@@ -1,4 +1,4 @@
-//! An execution as the protocol sees it.
+//! An execution as a subject of the protocol.
 
 use super::keys::{self, LaneKey};
 use super::message::{Address, Message};

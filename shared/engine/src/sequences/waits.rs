@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Whether the task that this event triggered is over. An event that no sequence sent has none that could be over.
 ///
 /// # Errors
-/// Of the store.
+/// The store fails.
 pub async fn is_over(store: &impl Store, event: &Value) -> Result<bool, PortError> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     let project = ProjectName::new(text(event.get("data").and_then(|data| data.get("project")))).ok();

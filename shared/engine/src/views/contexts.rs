@@ -125,7 +125,7 @@ impl<P: Ports> Views<'_, P> {
     /// One context's entry in the list of sequences.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn sequence_state(&self, project: &ProjectName, context: &Context) -> Result<Option<Value>, PortError> {
         let states = self.states(project, std::slice::from_ref(context)).await?;
         Ok(states.into_iter().next().map(|(_, state)| state))

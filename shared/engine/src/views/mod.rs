@@ -112,7 +112,7 @@ impl<P: Ports> Views<'_, P> {
     /// The projects that have a context of this name, among the first 1,000 projects.
     ///
     /// # Errors
-    /// Only of the ports.
+    /// A port fails.
     pub async fn projects_of(&self, context: &Context) -> Result<Vec<ProjectName>, PortError> {
         let (names, _) = self.engine.projects().names(None, 1000).await?;
         let wanted: Vec<Key> = names.iter().map(|name| keys::context(name, context)).collect();

@@ -136,7 +136,7 @@ impl<P: Ports> Views<'_, P> {
     /// triggers in a project are; what is not shown leaves no trace in the answer.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn open_work(
         &self,
         tasks: &[TaskName],
@@ -198,7 +198,7 @@ impl<P: Ports> Views<'_, P> {
     /// A page of open triggers, oldest first.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn work_page(&self, open: &OpenWork, size: usize) -> Result<WorkPage, PortError> {
         let size = size.clamp(1, MAX_PAGE);
         let (mut page, mut bytes, mut looked_at) = (WorkPage::default(), 0, 0);

@@ -1,4 +1,4 @@
-//! Tries a delivery: one request to its receiver.
+//! Makes the next attempt of a delivery: one request to its receiver.
 
 use super::places::Place;
 use super::{Address, Applied, Loaded, Request, Sender, Webhooks, codec, keys};
@@ -12,7 +12,7 @@ use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::{Attempt, Delivery, End, Executor, Input};
 
-/// What the attempts of a delivery take of its item at most.
+/// The room in the item of a delivery that its attempts may take, in bytes.
 const ROOM: usize = 64 * 1024;
 
 /// The next attempt of a delivery.
@@ -22,7 +22,7 @@ pub(super) struct Try<'a, P, S> {
     pub cause: Cause,
 }
 
-/// A request that is to be made.
+/// A request to be sent.
 pub(super) struct Due<'a> {
     of: Address,
     applied: Applied,
@@ -35,7 +35,7 @@ impl<'a, P: Ports, S: Sender> Work for Try<'a, P, S> {
     type Task = Due<'a>;
     type Outcome = Attempt;
 
-    /// `None`: it has ended long ago, and expired.
+    /// `None`: it ended long ago and has expired.
     async fn find(&self) -> Result<Option<Delivery>, PortError> {
         let item = self.on.ports.get(&keys::delivery(self.to)).await?;
         Ok(item.as_ref().map(Loaded::read).transpose()?.map(|loaded| loaded.x))
@@ -43,7 +43,7 @@ impl<'a, P: Ports, S: Sender> Work for Try<'a, P, S> {
 
     async fn claim(&self, x: &Delivery) -> Result<Claim<Due<'a>>, PortError> {
         let (on, now) = (self.on, self.on.ports.now());
-        // An earlier delivery of the message may have made the request, and left something undone.
+        // An earlier delivery of the message may have made the request and then stopped.
         if x.due.is_none_or(|due| due > now) {
             return self.not(Input::Wake).await;
         }
@@ -87,13 +87,14 @@ impl<'a, P: Ports, S: Sender> Work for Try<'a, P, S> {
 }
 
 impl<P: Ports, S: Sender> Try<'_, P, S> {
-    /// There is no request to make: the delivery learns why.
+    /// There is no request to send: the reason is recorded in the delivery.
     async fn not<T>(&self, input: Input<'_>) -> Result<Claim<T>, PortError> {
         self.on.turn(self.to, (input, None), self.cause).await.map(Claim::Not)
     }
 }
 
-/// Whether what a receiver answers can be kept. Events are smaller than that by far, except those that older code took.
+/// Whether the item has room for a receiver's answers. Events are much smaller than this limit, except those that older code
+/// accepted.
 fn has_room(x: &Delivery) -> bool {
     let item = Item { key: keys::delivery(x.id), attrs: codec::attributes(x, x.began) };
     item.size() + ROOM.saturating_sub(json_bytes(&x.attempts)) <= MAX_ITEM_BYTES

@@ -1,4 +1,4 @@
-//! How a delivery is stored.
+//! The stored form of deliveries.
 
 use super::keys;
 use crate::item::{Attrs, Item};

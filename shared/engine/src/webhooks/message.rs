@@ -27,14 +27,14 @@ pub enum Message {
     },
     /// The next attempt is due.
     Wake {
-        /// Of which delivery.
+        /// The delivery.
         to: SubjectId,
         /// When.
         at: Timestamp,
     },
     /// A person wants the next attempt now.
     Now {
-        /// Of which delivery.
+        /// The delivery.
         to: SubjectId,
         /// How many there were before.
         attempts: usize,

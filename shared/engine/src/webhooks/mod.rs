@@ -1,7 +1,8 @@
 //! The webhooks engine: events of the bus, delivered to servers of other people. A delivery is the subject of its messages.
 //!
-//! An event becomes one message for each subscription that takes it, and each message one [`Delivery`], whose id follows from the
-//! subscription and the event. Wake-ups have it tried, through [`Sender`]. The deliveries are the log, too: they expire.
+//! An event becomes one message for each subscription that selects it, and each message one [`Delivery`], whose id is derived from
+//! the subscription and the event. Wake-ups lead to its attempts, through [`Sender`]. The stored deliveries are also the log, and
+//! expire.
 
 mod attempt;
 mod codec;
@@ -33,7 +34,7 @@ use keelway_domain::webhooks::{self, Attempt, Decision, Delivery, Executor, Fact
 use serde_json::Value;
 use std::future::Future;
 
-/// The engine's name, and that of its queue.
+/// The name of the engine and of its queue.
 pub const NAME: &str = "webhooks";
 
 /// Settings of the installation.
@@ -60,20 +61,20 @@ pub struct Request<'a> {
     pub subscription: &'a Subscription,
     /// The delivery: its event, and the attempts that were made.
     pub delivery: &'a Delivery,
-    /// Now.
+    /// The present time.
     pub now: Timestamp,
 }
 
-/// Whoever makes the requests. A request may be made again after it was made: it carries the event's id.
+/// Makes the requests. A request may be repeated; the receiver recognises it by the id of the event.
 pub trait Sender: Send + Sync {
-    /// Makes one. What fails is told in the attempt; there is no secret in it.
+    /// Makes a request. The attempt contains its errors, without secrets.
     ///
     /// # Errors
-    /// Of our own services.
+    /// A service of Keelway itself fails.
     fn send(&self, request: &Request<'_>) -> impl Future<Output = Result<Attempt, PortError>> + Send;
 }
 
-/// For those who make no requests: the API and the sweep.
+/// The sender of functions that make no requests: the API and the sweep.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 
@@ -148,7 +149,7 @@ impl<P: Ports, S: Sender> Inbox for Webhooks<P, S> {
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let all = self.in_force().await?;
         let takers = all.readable.iter().filter(|(_, applied)| self.takes(applied, event));
-        // One that only newer code can read delays none of the others: a message of its own waits for that code.
+        // A subscription that only newer code can read does not delay the others: its own message waits for that code.
         let unmatched = all.unread.iter().map(|to| (to, true));
         let to: Vec<_> = takers.map(|(to, _)| (to, false)).chain(unmatched).collect();
         if to.is_empty() {
@@ -173,7 +174,7 @@ impl<P: Ports, S: Sender> Inbox for Webhooks<P, S> {
             Message::Now { to, attempts } => self.turn(*to, (Input::Now(*attempts), None), cause).await,
         }
     }
-    /// The rule for webhooks takes events of all kinds; those that are none are recorded by whoever they are for.
+    /// The rule for webhooks selects events of all kinds. Invalid ones are recorded by the engine that they are for.
     async fn unreadable(&self, _: Timestamp, _: &str, _: &str) -> Result<Handled, PortError> {
         Ok(Handled::Recorded)
     }
@@ -195,7 +196,7 @@ struct Begin<'a> {
 }
 
 impl Begin<'_> {
-    /// Whether the subscription takes the event now. What was matched was compared with what it said; only the time counts still.
+    /// Whether the subscription selects the event now. For a matched event, only the time is checked again.
     fn is_taken<P: Ports, S: Sender>(&self, engine: &Webhooks<P, S>, applied: &Applied) -> bool {
         let time = self.event.get("time").and_then(Value::as_str).and_then(Timestamp::parse);
         // A person may ask for what is old.
@@ -220,7 +221,7 @@ impl<P: Ports, S: Sender> Handler<Delivery, Webhooks<P, S>> for Begin<'_> {
             return Ok(Verdict::Settle);
         }
         let applied = items.get(&keys::subscription(self.to)).map(subscriptions::read).transpose()?.flatten();
-        // It was deleted or disabled after the event was matched, or the message comes too late.
+        // The subscription was deleted or disabled after the event was matched, or the message came too late.
         let Some(applied) = applied.filter(|applied| self.is_taken(engine, applied)) else {
             return Ok(Verdict::Done(Handled::Stale));
         };

@@ -1,4 +1,4 @@
-//! Keeps receivers that take long from taking all places of a worker: others would wait for them.
+//! Limits slow receivers to a share of a worker's places, so that other receivers do not wait for them.
 
 use super::Address;
 use keelway_domain::time::{Span, Timestamp};
@@ -6,21 +6,21 @@ use keelway_domain::webhooks::Attempt;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many messages a worker gets at once: `BatchSize` of the function's queue.
+/// The number of messages that a worker gets at once: `BatchSize` of the function's queue.
 pub const PLACES: usize = 5;
-/// Of these, the requests to one receiver that takes long may have a third at most.
+/// The most places for requests to one slow receiver: a third.
 const SHARE: usize = if PLACES < 3 { 1 } else { PLACES / 3 };
-/// A receiver takes long if it took this many milliseconds: half of what a request may take.
+/// A receiver is slow if a request took this many milliseconds: half of the timeout.
 const LONG: u64 = 2500;
-/// It is known for this long.
+/// How long a receiver counts as slow.
 const REMEMBERED: Span = Span::minutes(5);
 
-/// What a worker knows of a receiver.
+/// A worker's knowledge of a receiver.
 #[derive(Debug, Default)]
 struct Receiver {
-    /// Requests on their way.
+    /// The requests in progress.
     requests: usize,
-    /// When it took long last.
+    /// When it was last slow.
     long: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a request. `None`: the receiver took long lately, and requests to it have their share.
+    /// Takes a place for a request. `None`: the receiver is slow, and has used its share.
     pub fn take(&self, of: &Address, now: Timestamp) -> Option<Place<'_>> {
         let mut all = self.lock();
         let receiver = all.entry(of.clone()).or_default();
@@ -46,7 +46,7 @@ impl Places {
     }
 }
 
-/// A place that is taken until it is dropped.
+/// A place, which is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     places: &'a Places,
@@ -54,7 +54,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The request was made, and this is what became of it.
+    /// Records the result of the request.
     pub fn made(self, attempt: &Attempt, now: Timestamp) {
         if let Some(receiver) = self.places.lock().get_mut(&self.of) {
             receiver.long = (attempt.ms >= LONG).then_some(now);

@@ -1,4 +1,4 @@
-//! A delivery as the protocol sees it.
+//! A delivery as a subject of the protocol.
 
 use super::message::Message;
 use super::{NAME, codec, keys};
@@ -14,12 +14,12 @@ use keelway_domain::webhooks::{Delivery, Health, Nothing, Record};
 
 impl Subject for Delivery {
     type Send = Nothing;
-    /// What the last attempt says about the subscription is noted there.
+    /// The effect of the last attempt on the subscription, which is noted there.
     type Duty = Health;
 
     const PART: &'static str = NAME;
     const FORMAT: i64 = codec::FORMAT;
-    /// A copy of an earlier wake-up makes the attempt that is due by then.
+    /// A copy of an earlier wake-up may make an attempt that is due by then.
     const ANY_MESSAGE_BY_CLOCK: bool = true;
 
     fn key(&self) -> Key {

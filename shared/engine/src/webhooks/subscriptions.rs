@@ -1,5 +1,4 @@
-//! Subscriptions as they are applied. Each is one item; whether one is disabled stands beside what it says, in attributes of its
-//! own.
+//! Definitions of subscriptions. Each is one item; separate attributes say whether it is disabled.
 
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, Name};
@@ -15,17 +14,19 @@ use keelway_domain::webhooks::Subscription;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// At most so many subscriptions in an installation: every event is compared with all of them.
+/// The most subscriptions of an installation, because every event is compared with all of them.
 pub const MOST: usize = 200;
-/// So many are read: more than [`MOST`], so that one is told even if it was applied by code that did not count.
+/// The most subscriptions that are read: more than [`MOST`], so that subscriptions of older versions, which had no limit, are
+/// served.
 const READ: usize = 2 * MOST;
-/// How many there are, beside how often they have changed. Whoever makes or deletes one changes this in the same transaction.
+/// The attribute with the number of subscriptions, in the item that counts changes. A transaction that adds or deletes a
+/// subscription changes it.
 const COUNT: Name = Name::Borrowed("n");
-/// Since when nothing has reached the receiver.
+/// Since when no request has reached the receiver.
 pub(super) const FAILING: Name = Name::Borrowed("fa");
-/// That it is disabled.
+/// The attribute of a disabled subscription.
 pub(super) const OFF: Name = Name::Borrowed("off");
-/// Since when it takes events. An attempt that was made before does not disable it.
+/// The attribute with the time since when it takes events. An attempt that was made before does not disable it.
 pub(crate) const BEGAN: Name = Name::Borrowed("be");
 
 /// A subscription in force.
@@ -39,24 +40,24 @@ pub struct Applied {
     pub at: Timestamp,
     /// How often it was changed.
     pub version: i64,
-    /// It is disabled until a person resumes it.
+    /// Why it is disabled, until a person resumes it.
     pub off: Option<Off>,
-    /// Since when nothing has reached the receiver.
+    /// Since when no request has reached the receiver.
     pub failing: Option<Timestamp>,
-    /// Since when it takes events: since it was created, or resumed last.
+    /// Since when it takes events: its creation, or the last time it was resumed.
     pub began: Option<Timestamp>,
 }
 
 /// Why a subscription is disabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Off {
-    /// `gone`: the receiver answered 410. `failing`: nothing has reached it for long.
+    /// `gone`: the receiver answered 410. `failing`: no request has reached it for too long.
     pub reason: String,
     /// Since when it is disabled.
     pub at: Timestamp,
-    /// The delivery that found it.
+    /// The delivery that disabled it.
     pub by: String,
-    /// Since when nothing reached the receiver.
+    /// Since when no request had reached the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
@@ -71,7 +72,7 @@ impl Off {
     }
 }
 
-/// The subscriptions, and how often they had changed when they were read.
+/// The cached subscriptions, with the count of changes at the time of the read.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Option<(i64, All)>>);
 
@@ -96,7 +97,7 @@ impl Clone for Known {
 pub struct Subscriptions {
     /// Those that this code can read.
     pub readable: Vec<(Address, Applied)>,
-    /// The others; newer code can.
+    /// Those that only newer code can read.
     pub unread: Vec<Address>,
 }
 
@@ -125,7 +126,7 @@ pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
     member(item, &OFF)
 }
 
-/// What every subscription has, so that nothing is noted at one that was deleted.
+/// The attributes that every subscription has, as a condition for notes: nothing may be noted at a deleted one.
 pub(super) fn is_there() -> Attrs {
     Attrs::from([("f".into(), WebhookSubscriptions::FORMAT.into())])
 }
@@ -139,23 +140,23 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// Puts a subscription in force. One that is disabled stays so.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn apply(&self, of: &Address, value: &Subscription, source: &str) -> Result<Outcome, PortError> {
         self.declared().apply(of, value, source).await
     }
 
-    /// Takes a subscription out. `false`: there is none. Its deliveries that wait end at their next attempt.
+    /// Deletes a subscription. `false`: it does not exist. Its open deliveries end at their next attempt.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn remove(&self, of: &Address) -> Result<bool, PortError> {
         self.declared().delete(of).await
     }
 
-    /// Takes all subscriptions of a namespace out. How many there were.
+    /// Deletes all subscriptions of a namespace, and returns their number.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn remove_all(&self, namespace: &str) -> Result<usize, PortError> {
         let mut removed = 0;
         for of in self.subscriptions().await?.within(namespace) {
@@ -164,32 +165,32 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         Ok(removed)
     }
 
-    /// Whether it takes an event, as it is now.
+    /// Whether the subscription selects an event now.
     pub(super) fn takes(&self, applied: &Applied, event: &CloudEvent) -> bool {
         applied.off.is_none() && self.is_in_time(applied, event.time) && applied.value.takes(event)
     }
 
-    /// Whether an event of this time is delivered: none from before the subscription took events, and none that may have been
-    /// delivered longer ago than deliveries are kept. Whoever sends events may have another clock.
+    /// Whether an event with this time is delivered: it must not be older than the subscription, nor so old that its delivery may
+    /// have expired. The clocks of senders may differ.
     pub(super) fn is_in_time(&self, applied: &Applied, time: Timestamp) -> bool {
         let began = applied.began.is_none_or(|began| time + SKEW >= began);
         began && self.ports.now() - time < self.limits.retention
     }
 
-    /// Has a subscription that is disabled take events again. `None`: there is none; `false`: it was not disabled.
+    /// Resumes a disabled subscription. `None`: it does not exist. `false`: it was not disabled.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn resume(&self, of: &Address) -> Result<Option<bool>, PortError> {
         let key = keys::subscription(of);
         let Some(found) = self.subscription(of).await? else { return Ok(None) };
         let Some(present) = found.off else {
-            // An earlier request may have stopped before it said so.
+            // An earlier request may have stopped before it counted the change.
             touch(&self.ports).await?;
             return Ok(Some(false));
         };
         let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
-        // Another time than before, also if that was a moment ago.
+        // The time must differ from the last one, even if that was a moment ago.
         let now = self.ports.now();
         let began = found.began.map_or(now, |before| now.max(Timestamp(before.0 + 1)));
         let set = Attrs::from([(BEGAN, began.0.into())]);
@@ -203,7 +204,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// A subscription by its name.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn subscription(&self, of: &Address) -> Result<Option<Applied>, PortError> {
         Ok(self.ports.get(&keys::subscription(of)).await?.as_ref().map(read).transpose()?.flatten())
     }
@@ -211,12 +212,12 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// All of them, by namespace and name.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn subscriptions(&self) -> Result<Subscriptions, PortError> {
         all(&self.ports).await
     }
 
-    /// All of them, as they are now: one item is read, and the others only if that one says that they have changed.
+    /// The present subscriptions: one item is read, and the others only if its counter shows a change.
     pub(super) async fn in_force(&self) -> Result<All, PortError> {
         // There has never been any.
         let Some(item) = self.ports.get(&keys::changed()).await? else { return Ok(All::default()) };
@@ -255,14 +256,14 @@ async fn all(store: &impl Store) -> Result<Subscriptions, PortError> {
     }
 }
 
-/// The write that counts one more, or one less, in the transaction that makes or deletes it. [`Full`]: there are [`MOST`].
+/// The write that counts a subscription in the transaction that adds (1) or deletes (-1) it. [`Full`]: there are [`MOST`].
 pub(crate) async fn counted(ports: &impl Ports, by: i64) -> Result<Result<Option<Write>, Full>, PortError> {
     let key = keys::changed();
     let found = ports.get(&key).await?;
     let counted = found.as_ref().and_then(|item| item.number(&COUNT)).and_then(|n| usize::try_from(n).ok());
     let there = match counted {
         Some(there) if by < 0 || there < MOST => there,
-        // Code that did not count may have made or deleted some.
+        // Older code, which did not count, may have added or deleted some.
         _ => all(ports).await?.count(),
     };
     if by > 0 && there >= MOST {
@@ -272,10 +273,10 @@ pub(crate) async fn counted(ports: &impl Ports, by: i64) -> Result<Result<Option
     Ok(Ok(Some(changed(found.as_ref(), Some((COUNT, there.into()))))))
 }
 
-/// Says that the subscriptions have changed. This comes after the change, so whoever sees it sees the change, too.
+/// Counts a change of the subscriptions. This comes after the change, so a worker that sees the new count also sees the change.
 pub(crate) async fn touch(ports: &impl Ports) -> Result<(), PortError> {
     let found = ports.get(&keys::changed()).await?;
-    // If somebody was faster, that was after this change, and counts for both.
+    // If another writer was faster, its count comes after this change, and covers both.
     ports.write(&changed(found.as_ref(), None)).await.map(drop)
 }
 

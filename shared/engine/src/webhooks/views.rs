@@ -1,4 +1,4 @@
-//! The log of deliveries, and what people ask of a delivery.
+//! The log of deliveries, and commands for a delivery.
 
 use super::subscriptions::Applied;
 use super::{Address, Loaded, Message, NAME, Sender, Webhooks, keys};
@@ -9,7 +9,7 @@ use crate::table;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::webhooks::{self, Delivery};
 
-/// Of so many deliveries of a namespace that are not over, it is looked whose they are.
+/// The most open deliveries of a namespace that are checked for their subscription.
 const LOOKED_AT: usize = 500;
 
 /// A page of deliveries.
@@ -21,14 +21,14 @@ pub struct DeliveryPage {
     pub next: Option<String>,
 }
 
-/// What becomes of asking for a delivery again.
+/// The result of a request for redelivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Redelivery {
-    /// It waited for its next attempt, which is made now.
+    /// The next attempt is made now.
     Now,
-    /// It had ended: the event is delivered once more, under this id.
+    /// The delivery had ended; the event is delivered once more, with this id.
     Again(SubjectId),
-    /// There is no such delivery any more.
+    /// The delivery does not exist any more.
     Unknown,
     /// Its subscription was deleted.
     Deleted,
@@ -37,11 +37,11 @@ pub enum Redelivery {
 }
 
 impl<P: Ports, S: Sender> Webhooks<P, S> {
-    /// A page of a namespace's deliveries, newest first; of one subscription, if it is named. The index lags a moment behind. A
-    /// page may have less than `limit`, or none, and yet not be the last one.
+    /// A page of a namespace's deliveries, newest first, optionally of one subscription only. The index lags by a moment. A page
+    /// that is not the last one may have fewer entries than `limit`, or none.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn deliveries(
         &self,
         namespace: &str,
@@ -63,10 +63,10 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
         Ok(DeliveryPage { deliveries, next: page.next.and_then(|next| next.index_sort) })
     }
 
-    /// How many deliveries to a subscription are not over, of the 500 oldest of its namespace. The index lags a moment behind.
+    /// The number of open deliveries to a subscription, among the 500 oldest of its namespace. The index lags by a moment.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn waiting(&self, of: &Address) -> Result<usize, PortError> {
         let partition = open_work(NAME, shard_of(&of.namespace));
         let query = Query::index(Index::ByAge, partition, 100).prefix(&format!("{}#", of.namespace));
@@ -80,17 +80,17 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
     /// A delivery of a namespace.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn delivery(&self, namespace: &str, id: SubjectId) -> Result<Option<Delivery>, PortError> {
         let item = self.ports.get(&keys::delivery(id)).await?;
         let found = item.as_ref().map(Loaded::read).transpose()?.map(|loaded| loaded.x);
         Ok(found.filter(|x| x.of.0 == namespace))
     }
 
-    /// Delivers an event again, or has the next attempt made now. `ask` tells one request of a person from another.
+    /// Delivers an event again, or orders the next attempt now. `ask`: distinguishes one request of a person from another.
     ///
     /// # Errors
-    /// Of the ports.
+    /// A port fails.
     pub async fn redeliver(&self, namespace: &str, id: SubjectId, ask: &str) -> Result<Redelivery, PortError> {
         let Some(x) = self.delivery(namespace, id).await? else { return Ok(Redelivery::Unknown) };
         let to = Address { namespace: x.of.0.clone(), name: x.of.1.clone() };

@@ -1,8 +1,8 @@
 //! The requests to ECS and CodeBuild about a task or a build that carries a deployment out, and what their answers say.
 //!
-//! A task claims the deployment itself, over HTTP: it is a `keelway deployer`. With the parameter `waitFor: exit`, which is ours
-//! and not ECS's, and always for a build, Keelway claims for it, and its end is the deployment's: the engine learns it from the
-//! events of ECS and CodeBuild. Starting the same attempt again is the same task: the request has a token.
+//! A task claims the deployment itself, over HTTP: it is a `keelway deployer`. With Keelway's own parameter `waitFor: exit`, and
+//! always for a build, Keelway claims for it, and its end is the end of the deployment: the engine learns of it from the events of
+//! ECS and CodeBuild. Starting the same attempt again is idempotent by a client token.
 
 use super::{build, task, text};
 use keelway_domain::deployments::definition::{Starter, WAIT_FOR};

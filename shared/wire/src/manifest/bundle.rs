@@ -1,8 +1,8 @@
 //! `kind: List` and `kind: Template`: several objects in one document.
 //!
-//! A Template is filled in as OpenShift does it. `${NAME}` in a text or in the name of a field stands for the value of the parameter.
-//! A value that is nothing but `${{NAME}}` becomes the parameter's value read as JSON, a number for example. Other names stay as they
-//! are.
+//! A Template is filled in as OpenShift does it. `${NAME}` in a text or in the name of a field stands for the value of the
+//! parameter. A value that is nothing but `${{NAME}}` becomes the parameter's value read as JSON, a number for example. Other names
+//! stay as they are.
 
 use super::finding::Report;
 use super::levels::{self, bundles};

@@ -1,4 +1,5 @@
-//! What is refused, as data. Each file in `refusals/` has manifests, changes of them, and every finding about the result, with its place.
+//! What is refused, as data. Each file in `refusals/` has manifests, changes of them, and every finding about the result, with its
+//! place.
 
 use keelway_wire::manifest::{self, Finding, Severity};
 use serde::Deserialize;

@@ -17,8 +17,8 @@ pub fn ending(world: &mut PromotionsWorld) -> Vec<String> {
     lines(world)
 }
 
-/// How a case ended: every pipeline, every pull request, who was told what, and which events say what came of it. How often something was
-/// tried, and when, is left out: "usually once" allows that.
+/// How a case ended: every pipeline, every pull request, who was told what, and which events say what came of it. How often
+/// something was tried, and when, is left out: "usually once" allows that.
 fn lines(world: &PromotionsWorld) -> Vec<String> {
     let mut lines: Vec<String> = world.views().into_iter().map(|view| without_attempts(view).to_string()).collect();
     let calls = world.host.calls();

@@ -1,4 +1,5 @@
-//! A delivery through sequences, deployments and promotions: the simulation, and the mistakes that the engines may make between them.
+//! A delivery through sequences, deployments and promotions: the simulation, and the mistakes that the engines may make between
+//! them.
 
 use crate::suite::suite;
 use keelway_conformance::delivery::{Plant, simulate};

@@ -3,8 +3,8 @@
 /// Each part makes the tests of one kind:
 ///
 /// * `cases: dialect, stand;` every case holds, also with everything twice, and in a fork. The stand is made for what goes wrong.
-/// * `faults: dialect, stand[, alike: ending][, but: methods];` so it does whatever goes wrong after any request. Everything is the same then, or
-///   what the ending says. Requests of all kinds are made, but these.
+/// * `faults: dialect, stand[, alike: ending][, but: methods];` so it does whatever goes wrong after any request. Everything is the
+///   same then, or what the ending says. Requests of all kinds are made, but these.
 /// * `seeds: n, variable, simulate;` so many seeds of the simulation keep the invariants. The variable names one to replay.
 /// * `seeds without sweeps: n, variable, simulate;` nothing waits for the sweep unless a message was lost.
 /// * `plants: name, n, simulate[, cases: finders];` each planted fault is found in so many seeds, or by a case.

@@ -109,7 +109,8 @@ pub struct Own {
     /// A person changes its title and body.
     pub edit: Option<u64>,
 
-    /// Who asks; by default `ann`. Of a fact: who set the revision, as the engine of deployments tells it; by default that is not known.
+    /// Who asks; by default `ann`. Of a fact: who set the revision, as the engine of deployments tells it; by default that is not
+    /// known.
     pub by: Option<String>,
     /// Why.
     pub message: Option<String>,

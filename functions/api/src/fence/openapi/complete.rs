@@ -1,5 +1,5 @@
-//! What follows from the path and from what routes need, and so is not written at each handler: parameters in the path, scopes and
-//! other ways to be let in, refusals that every operation of a form has.
+//! Completes the document by path and permission of the routes, so that handlers need not repeat it: path parameters, scopes and
+//! other kinds of authentication, and the refusals of every kind of operation.
 
 use super::words;
 use crate::fence::allowed::{self, Listed, Needs, Proof};

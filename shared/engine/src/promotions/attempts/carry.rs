@@ -32,7 +32,7 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
 
     async fn claim(&self, (begun, x): &Self::Found) -> Result<Claim<Task>, PortError> {
         let attempt = self.attempt;
-        // The evaluation that began it may have found that it is not needed any more.
+        // The evaluation may have found that the attempt is no longer needed.
         let present = |promotion: &&Promotion| {
             attempt.is_of(promotion) && promotion.attempt == attempt.attempt && promotion.phase == Phase::Attempting
         };
@@ -49,7 +49,7 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
 
     async fn tell(&self, _: &Self::Found, _: Task, outcome: Outcome) -> Result<Handled, PortError> {
         let ended = self.on.pipelines.turn(self.of, Input::Ended(self.attempt, &outcome), self.cause).await?;
-        // Also if somebody was faster: that may have been this same commit, whose answer was lost.
+        // Also after a conflict, which may have been caused by this same commit, whose answer was lost.
         if matches!(outcome, Outcome::Created(Made::Sequence { .. })) {
             self.has_followed().await?;
         }
@@ -69,7 +69,7 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
     }
 
     async fn beat(&self, _: &Task, n: u64) -> Result<(), PortError> {
-        // It is an input of its own: what the message made before it is not told again.
+        // A heartbeat is an input of its own: it must not publish the records of the message again.
         let id = hash64(&[b"beat", &self.cause.id.to_be_bytes(), &n.to_be_bytes()]);
         let own = Cause { id, again: false, ..self.cause };
         self.on.pipelines.turn(self.of, Input::Beat(self.attempt), own).await.map(drop)
@@ -77,16 +77,16 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
 }
 
 impl<P: Ports, O: Outside> Carry<'_, P, O> {
-    /// Has somebody look at the sequence that carries out a promotion. It may have ended before the pipeline knew of it; whoever
-    /// told of that end found nothing to follow.
+    /// Orders a look at the sequence that carries a promotion out. The sequence may have ended before the pipeline knew of it; the
+    /// message about that end then had no effect.
     async fn has_followed(&self) -> Result<(), PortError> {
         let because = format!("attempt {}", self.attempt.attempt);
         let follow = Job::Follow { of: self.of.clone(), environment: self.attempt.environment.clone(), because };
         table::send_all(&self.on.pipelines.ports, &[follow.letter()]).await
     }
 
-    /// The attempt does not count: somebody was faster, or slower. What it may have made is taken back, unless the pipeline still
-    /// knows of it.
+    /// The attempt does not count, because another worker was faster, or this one too slow. Its possible effect is taken back,
+    /// unless the pipeline still knows it.
     pub async fn tidy(&self, strategy: Option<&Strategy>) -> Result<Handled, PortError> {
         let (of, attempt) = (self.of, self.attempt);
         let x = self.on.state(of).await?;

@@ -1,4 +1,4 @@
-//! Takes back what an attempt made.
+//! Closes what an attempt has made.
 
 use super::{Attempts, Outside, Task, task};
 use crate::ports::{PortError, Ports};
@@ -19,7 +19,7 @@ pub(super) struct Close<'a, P, O> {
 
 impl<P: Ports, O: Outside> Work for Close<'_, P, O> {
     type Found = Pipeline;
-    /// What is taken back, if anything was made, and why.
+    /// The thing to be closed, if anything was made, and the reason.
     type Task = (Option<Task>, String);
     type Outcome = Closed;
 
@@ -27,7 +27,7 @@ impl<P: Ports, O: Outside> Work for Close<'_, P, O> {
         self.on.state(self.of).await
     }
 
-    /// If closing was tried since, the job is a copy: when it is tried again, the state says.
+    /// If closing was tried since, the job is a copy: the state has the time of the next try.
     async fn claim(&self, x: &Pipeline) -> Result<Claim<Self::Task>, PortError> {
         let closing = x.environments.get(&self.attempt.environment).map(|state| state.closing.as_slice()).unwrap_or_default();
         let present = |closing: &&Closing| self.attempt.is_of(&closing.promotion) && closing.due == self.due;

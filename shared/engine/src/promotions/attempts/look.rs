@@ -1,4 +1,4 @@
-//! One look at a repository: every pipeline with an open pull request there learns what became of it.
+//! One look at a repository. Every pipeline with an open pull request there gets its state.
 
 use super::{Attempts, Outside, Sight, Task, promotion, task};
 use crate::item::{Item, Key};
@@ -15,7 +15,7 @@ use keelway_domain::promotions::{Attempt, Made, Phase, Pipeline, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 
-/// At most so many open pull requests of one repository are looked at at once.
+/// The most open pull requests of one repository in one look.
 const REQUESTS: usize = 1000;
 
 pub(super) struct Look<'a, P, O> {
@@ -25,20 +25,20 @@ pub(super) struct Look<'a, P, O> {
     pub again: bool,
 }
 
-/// What is looked at.
+/// The pull requests that are looked at.
 #[derive(Default)]
 pub(super) struct Watched {
     tasks: Vec<Task>,
-    /// Of which of them it was told that it has not been seen for a while.
+    /// Those that were reported as not seen for a while.
     unobserved: Vec<bool>,
-    /// When the youngest of them was attempted.
+    /// The time of the youngest attempt.
     youngest: Option<Timestamp>,
 }
 
 impl<P: Ports, O: Outside> Work for Look<'_, P, O> {
     /// The item of the repository.
     type Found = Option<Item>;
-    /// What is looked at, and the item that holds the look.
+    /// The pull requests, and the item that stores the look.
     type Task = (Watched, Item);
     type Outcome = Sight;
 
@@ -62,7 +62,7 @@ impl<P: Ports, O: Outside> Work for Look<'_, P, O> {
             let _ = watch::write(ports, self.repository, item, None, Default::default()).await?;
             return Ok(Claim::Not(Handled::Settled));
         }
-        // The same look may be under way: a webhook, or the sweep, has sent its message once more.
+        // The same look may be in progress, because a webhook or the sweep has sent its message again.
         let held = watch::take(ports, self.repository, item, self.at).await?;
         Ok(held.map_or(Claim::Not(Handled::Stale), |held| Claim::Mine((watched, held))))
     }
@@ -126,8 +126,8 @@ impl<P: Ports, O: Outside> Look<'_, P, O> {
     }
 }
 
-/// What looks at a repository fail for after this one, and what is to be told of each pull request: what was seen, or that it has
-/// not been seen for a while.
+/// The troubles of a repository after this look, and the message about each pull request: its state, or that it has been unreadable
+/// for a while.
 fn troubled(sight: &Sight, watched: &Watched, (item, now): (Option<&Item>, Timestamp)) -> (Troubles, Vec<Option<Seen>>) {
     let Watched { tasks, unobserved, .. } = watched;
     let known = watch::troubles(item);
@@ -164,7 +164,7 @@ fn troubled(sight: &Sight, watched: &Watched, (item, now): (Option<&Item>, Times
     (troubles, news)
 }
 
-/// Whose credentials a look for a task takes.
+/// The credentials of a look for a task.
 fn whose(task: &Task) -> String {
     let secret = match &task.strategy {
         Strategy::PullRequest(request) => request.secret.as_str(),
@@ -173,7 +173,7 @@ fn whose(task: &Task) -> String {
     watch::of(&task.of.namespace, secret)
 }
 
-/// What ended badly is not merged by Keelway any more: only a person may have merged it.
+/// A failed pull request is not merged by Keelway any more; only a person may have merged it.
 fn only_looked_at(task: Task) -> Task {
     match task.strategy {
         Strategy::PullRequest(request) => Task { strategy: Strategy::PullRequest(PullRequest { merge: false, ..request }), ..task },
@@ -181,7 +181,7 @@ fn only_looked_at(task: Task) -> Task {
     }
 }
 
-/// What an entry of a repository's list stands for.
+/// The pipeline and the attempt of an entry in a repository's list.
 fn entry(item: &Item) -> Option<(Address, Attempt)> {
     let of = fact::entered(item)?;
     Some((of, serde_json::from_str(item.text("j")?).ok()?))

@@ -1,8 +1,8 @@
-//! Carries out what pipelines have decided: attempts, their closing, and looks at open pull requests. All of it waits for other
-//! people's servers, so it has a queue and a function of its own.
+//! Carries out the orders of pipelines: attempts, their closing, and looks at open pull requests. All of these wait for servers of
+//! other people, so they have a queue and a function of their own.
 //!
-//! Usually once: an attempt is begun by one conditional write, and whoever begins it looks for what an earlier one may have made,
-//! by an identity that all attempts share, before it makes anything.
+//! Attempts take effect once, as a rule: an attempt begins with one conditional write, and its worker then searches for the effect
+//! of an earlier attempt, by an identity that all attempts share, before it creates anything.
 
 mod carry;
 mod close;
@@ -21,56 +21,56 @@ use keelway_domain::promotions::{Attempt, Closed, Made, Outcome, Phase, Pipeline
 use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
-/// One attempt, with everything that carrying it out takes.
+/// An attempt, with everything that its worker needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Of which pipeline.
+    /// The pipeline.
     pub of: Address,
-    /// Which.
+    /// The attempt.
     pub attempt: Attempt,
-    /// How.
+    /// The result.
     pub strategy: Strategy,
-    /// What it made before, if that is known.
+    /// The effect of earlier attempts, if known.
     pub made: Option<Made>,
-    /// When the promotion was found to be needed.
+    /// The time at which the promotion became necessary.
     pub since: Timestamp,
-    /// Who set the revision; empty: that is not known.
+    /// The identities of the revision's authors. Empty: they are not known.
     pub authors: Vec<String>,
 }
 
 impl Task {
-    /// What its effect is known by outside.
+    /// The identity of the effect.
     pub fn identity(&self) -> u64 {
         self.attempt.identity(&self.of.namespace, &self.of.name)
     }
 }
 
-/// What is seen of a repository's pull requests.
+/// The result of a look at a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sight {
-    /// For each one asked for, in that order, what became of it; `None`: nothing new.
+    /// The state of each requested pull request, in order. `None`: it has not changed.
     pub requests: Vec<Option<Seen>>,
-    /// For each one asked for, in that order, why it could not be looked at; `None`: it was. May be shorter.
+    /// Why a requested pull request could not be read, in order. `None`: it was read. May be shorter.
     pub failed: Vec<Option<Condition>>,
-    /// The host's mark of this answer: the next look is cheaper with it.
+    /// The host's mark of this answer, which makes the next look cheaper.
     pub mark: Option<String>,
-    /// The host wants no look before this time.
+    /// The host accepts no look before this time.
     pub not_before: Option<Timestamp>,
 }
 
-/// The servers of other people. Each method may be called again after it has had its effect: it looks first.
+/// The servers of other people. Each method may be repeated after it has had its effect, because it searches for the effect first.
 pub trait Outside: Send + Sync {
-    /// Carries out an attempt, unless something with its identity is there already.
+    /// Carries out an attempt, unless its effect exists already.
     fn carry_out(&self, task: &Task) -> impl Future<Output = Result<Outcome, PortError>> + Send;
-    /// Takes back what an attempt made, found by its identity if it is not known, with a comment.
+    /// Takes back the effect of an attempt, with a comment. An unknown effect is found by its identity.
     fn take_back(&self, task: &Task, comment: &str) -> impl Future<Output = Result<Closed, PortError>> + Send;
-    /// Looks at the sequence that carries out an attempt. `None`: it goes on.
+    /// Reads the state of the sequence that carries an attempt out. `None`: it continues.
     fn follow(&self, task: &Task) -> impl Future<Output = Result<Option<Seen>, PortError>> + Send;
     /// Looks at pull requests of one repository.
     fn look(&self, repository: &str, tasks: &[Task], mark: Option<&str>) -> impl Future<Output = Result<Sight, PortError>> + Send;
 }
 
-/// A delivery of attempts.
+/// A message that attempts receive.
 pub type Delivery = crate::protocol::Delivery<Job>;
 
 /// Carries out attempts.
@@ -81,12 +81,12 @@ pub struct Attempts<P, O> {
 }
 
 impl<P: Ports, O: Outside> Attempts<P, O> {
-    /// On these ports.
+    /// Returns a worker that uses these ports.
     pub fn new(pipelines: Promotions<P>, outside: O) -> Self {
         Self { pipelines, outside, heartbeat: None }
     }
 
-    /// Says so often of each attempt that it goes on. Without that, an attempt lasts as long as its first lease at most.
+    /// Sends heartbeats at this interval. Without heartbeats, an attempt may take as long as its first lease at most.
     #[must_use]
     pub fn with_heartbeat(self, every: Span) -> Self {
         Self { heartbeat: Some(every), ..self }
@@ -102,7 +102,7 @@ fn promotion<'x>(x: &'x Pipeline, attempt: &Attempt) -> Option<&'x Promotion> {
     x.environments.get(&attempt.environment)?.promotion.as_ref()
 }
 
-/// Whether a sequence carries out the promotion at present.
+/// Whether a sequence is carrying out the promotion.
 pub(super) fn runs_sequence(promotion: &Promotion) -> bool {
     promotion.phase == Phase::Created && matches!(promotion.effect, Some(Made::Sequence { .. }))
 }

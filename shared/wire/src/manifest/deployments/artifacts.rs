@@ -1,8 +1,8 @@
 //! `kind: ArtifactSource`: where images come from.
 //!
-//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`. With `webhook`, `images` lists patterns of what the tags may point
-//! to. It may have `tags: [{name, pattern}]`: the tag `name` follows the newest image whose own tag matches `pattern`, where `*` stands for
-//! any text and `?` for one character.
+//! `spec` has `ecr: {repository, account, region}` or `webhook: {secret}`. With `webhook`, `images` lists patterns of what the tags
+//! may point to. It may have `tags: [{name, pattern}]`: the tag `name` follows the newest image whose own tag matches `pattern`,
+//! where `*` stands for any text and `?` for one character.
 
 use super::additions::place;
 use super::triggers::is_source;

@@ -34,8 +34,8 @@ pub struct DeploymentConfigManifest {
     pub name: String,
     /// Absent in a request for a rollback that changes nothing else.
     pub definition: Option<Definition>,
-    /// `latestVersion` or `status.latestVersion`: the newest version that the author knew. It only counts where a generated config is
-    /// applied again.
+    /// `latestVersion` or `status.latestVersion`: the newest version that the author knew. It only counts where a generated config
+    /// is applied again.
     pub latest_version: Option<u64>,
     /// `details` or `status.details`, as written; null if absent.
     pub details: Value,

@@ -70,8 +70,8 @@ pub fn entries<'n>(node: &'n Node, field: &str, level: &'static Level, path: &st
     all
 }
 
-/// Tells what an unknown field was meant to be: an error if it resembles a field or belongs elsewhere, else a warning unless the level is
-/// strict.
+/// Tells what an unknown field was meant to be: an error if it resembles a field or belongs elsewhere, else a warning unless the
+/// level is strict.
 fn unknown(entry: &Entry, level: &Level, path: &str, report: &mut Report) {
     let key = entry.key.as_str();
     if let Some(rest) = key.strip_prefix('-').filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic())) {

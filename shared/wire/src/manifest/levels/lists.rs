@@ -23,8 +23,8 @@ pub fn items<'n>(node: &'n Node, path: &str, level: &Level, report: &mut Report)
     Some(items_of(Some(node), level))
 }
 
-/// The entries of a list. A mapping in its place is read as its author meant it, so that all mistakes are found at once: as one entry
-/// without its `-`, or as entries under their names.
+/// The entries of a list. A mapping in its place is read as its author meant it, so that all mistakes are found at once: as one
+/// entry without its `-`, or as entries under their names.
 pub fn items_of<'n>(node: Option<&'n Node>, level: &Level) -> Vec<&'n Node> {
     let Some(node) = node else { return vec![] };
     match (node.list(), node.entries()) {

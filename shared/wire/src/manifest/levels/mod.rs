@@ -1,7 +1,7 @@
 //! The levels of manifests: one table for each kind of mapping, with its fields.
 //!
-//! The check of a mapping ([`check`](check::check)), the JSON Schema, and the hints for unknown and missing fields are made from these
-//! tables. A new field is one line in one of them, beside the code that reads its value.
+//! The check of a mapping ([`check`](check::check)), the JSON Schema, and the hints for unknown and missing fields are made from
+//! these tables. A new field is one line in one of them, beside the code that reads its value.
 
 pub mod additions;
 pub mod artifacts;

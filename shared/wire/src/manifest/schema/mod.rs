@@ -1,8 +1,8 @@
 //! JSON Schemas of the manifests, for editors and other checks.
 //!
-//! They are made from the tables of [levels](super::levels), as the parser's checks are. A schema is stricter in one way: it refuses every
-//! unknown field, also those that `apply` takes with a warning. Rules that need more than one field, such as a name that stands twice,
-//! are in the parser only.
+//! They are made from the tables of [levels](super::levels), as the parser's checks are. A schema is stricter in one way: it
+//! refuses every unknown field, also those that `apply` takes with a warning. Rules that need more than one field, such as a name
+//! that stands twice, are in the parser only.
 
 mod shapes;
 
