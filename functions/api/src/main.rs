@@ -2,7 +2,7 @@
 
 use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
 use keelway_lambda::aws;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 use keelway_outgoing::{Guard, Hosts};
 use lambda_http::http::StatusCode;
 use lambda_http::request::LambdaRequest;

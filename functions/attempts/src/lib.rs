@@ -13,7 +13,7 @@ pub use notify::NEEDED;
 use hosts::Hosts;
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Closed, Outcome, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Retry, Seen};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::promotions::{Promotions, by_sequence};
@@ -54,12 +54,12 @@ impl<P: Ports + Secrets + Clone> Carrier<P> {
 }
 
 /// The result for an error of Keelway's own services: the attempt is repeated like any other failed one.
-fn unavailable(error: &PortError) -> Outcome {
-    Outcome::Failed { why: Condition::new("Unavailable", error.to_string()), retry: Retry::Backoff }
+fn unavailable(error: &PortError) -> AttemptResult {
+    AttemptResult::Failed { why: Condition::new("Unavailable", error.to_string()), retry: Retry::Backoff }
 }
 
 impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let done = match &task.strategy {
             Strategy::Notification(notification) => {
                 notify::carry_out((&self.ports, &self.client), &self.secrets, task, notification).await

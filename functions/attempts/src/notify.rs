@@ -8,7 +8,7 @@ use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id};
 use keelway_domain::names::Context;
 use keelway_domain::promotions::definition::Notification;
-use keelway_domain::promotions::{Made, Outcome, Retry, SOURCE};
+use keelway_domain::promotions::{AttemptResult, Made, Retry, SOURCE};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
@@ -30,7 +30,7 @@ pub async fn carry_out<P: Ports + Secrets>(
     secrets: &impl Secrets,
     task: &Task,
     notification: &Notification,
-) -> Result<Outcome, PortError> {
+) -> Result<AttemptResult, PortError> {
     let event = event(task);
     let key = match (&notification.url, &notification.secret) {
         (Some(_), Some(name)) => match secrets.secret(&secrets::name(&task.of.namespace, name)).await? {
@@ -40,7 +40,7 @@ pub async fn carry_out<P: Ports + Secrets>(
         _ => None,
     };
     table::publish(ports, std::slice::from_ref(&event)).await?;
-    let done = Outcome::Done(Made::Notification { id: event.id.clone() });
+    let done = AttemptResult::Done(Made::Notification { id: event.id.clone() });
     match (&notification.url, key) {
         (None, _) => Ok(done),
         (Some(url), key) => Ok(post(client, url, &event, key.as_ref(), ports.now()).await.unwrap_or(done)),
@@ -76,7 +76,7 @@ fn event(task: &Task) -> CloudEvent {
 }
 
 /// Sends the event to the URL. `None`: it was accepted.
-async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&SecretText>, now: Timestamp) -> Option<Outcome> {
+async fn post(client: &Client, url: &str, event: &CloudEvent, key: Option<&SecretText>, now: Timestamp) -> Option<AttemptResult> {
     let body = event.to_bytes();
     let at = now.0 / 1000;
     let mut texts = vec![
@@ -121,8 +121,8 @@ fn told(url: &str) -> String {
     url.to_string()
 }
 
-fn failed(reason: &str, message: String, retry: Retry) -> Outcome {
-    Outcome::Failed { why: Condition::new(reason, message), retry }
+fn failed(reason: &str, message: String, retry: Retry) -> AttemptResult {
+    AttemptResult::Failed { why: Condition::new(reason, message), retry }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::hosts::{Hosts, Refusal, place};
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::PullRequest;
-use keelway_domain::promotions::{Closed, Made, Outcome, Retry};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::Secrets;
@@ -16,7 +16,7 @@ pub const WHOLE: Duration = Duration::from_secs(240);
 const TITLE: usize = 250;
 
 /// Opens the pull request, or finds the existing one.
-pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest) -> Outcome {
+pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest) -> AttemptResult {
     let (host, repository) = match hosts.of(task, wanted).await {
         Ok(found) => found,
         Err(refusal) => return failed(refusal),
@@ -24,19 +24,19 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
     let change = change(task, wanted, repository);
     let Ok(proposed) = tokio::time::timeout(WHOLE, host.propose(&change)).await else { return goes_on(wanted) };
     match proposed {
-        Ok(Proposed::Opened(request) | Proposed::Found(request)) => Outcome::Created(made(&request)),
+        Ok(Proposed::Opened(request) | Proposed::Found(request)) => AttemptResult::Created(made(&request)),
         Ok(Proposed::Nothing) => {
             let message = format!("{} on {} has {} already", wanted.url, wanted.base_branch, task.attempt.revision);
-            Outcome::Nothing(Condition::new("NothingToPromote", message))
+            AttemptResult::Nothing(Condition::new("NothingToPromote", message))
         }
         Err(error) => failed(error.into()),
     }
 }
 
 /// The time is up. The next attempt finds what exists by now, with one request each.
-fn goes_on(wanted: &PullRequest) -> Outcome {
+fn goes_on(wanted: &PullRequest) -> AttemptResult {
     let message = format!("{} answers slowly: after {} s, the attempt goes on where it stopped", wanted.url, WHOLE.as_secs());
-    Outcome::Failed { why: Condition::new("HostUnavailable", message), retry: Retry::Soon }
+    AttemptResult::Failed { why: Condition::new("HostUnavailable", message), retry: Retry::Soon }
 }
 
 /// Closes the pull request, unless it was merged.
@@ -150,8 +150,8 @@ fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
     }
 }
 
-fn failed(refusal: Refusal) -> Outcome {
-    Outcome::Failed { why: refusal.why, retry: refusal.retry }
+fn failed(refusal: Refusal) -> AttemptResult {
+    AttemptResult::Failed { why: refusal.why, retry: refusal.retry }
 }
 
 impl From<HostError> for Refusal {

@@ -7,7 +7,7 @@ use keelway_engine::protocol::dead_letter::{self, DeadLetter};
 use keelway_lambda::aws;
 use keelway_lambda::batch::{self, Job, NotDone, Record};
 use keelway_lambda::config::ENGINES;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 use tokio::time::Instant;
 
 /// Stores a batch; letters that are not stored are delivered again.

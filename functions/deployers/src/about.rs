@@ -1,13 +1,13 @@
 //! The subject of a delivery: for logs, and to handle the steps of one config in order.
 
-use keelway_engine::deployers::Delivery;
+use keelway_engine::deployers::Incoming;
 use keelway_engine::deployments::Job;
 use keelway_engine::protocol::Body;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 
 /// The subject of this delivery.
-pub fn about(delivery: &Delivery) -> About {
-    match &delivery.body {
+pub fn about(incoming: &Incoming) -> About {
+    match &incoming.body {
         Body::Own(job) => {
             let (kind, of) = match job {
                 Job::Start { of, .. } => ("step", of),

@@ -1,13 +1,13 @@
 //! The subject of a delivery: for logs, and to handle the messages of one config in order.
 
 use keelway_domain::deployments::notice::Notice;
-use keelway_engine::deployments::{Delivery, Message};
+use keelway_engine::deployments::{Incoming, Message};
 use keelway_engine::protocol::Body;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 
 /// The subject of this delivery.
-pub fn about(delivery: &Delivery) -> About {
-    match &delivery.body {
+pub fn about(incoming: &Incoming) -> About {
+    match &incoming.body {
         Body::Event(event) => {
             let kind = if event.ty.ends_with(".cancelled") { "task.cancelled" } else { "task.triggered" };
             About { kind, context: Some(event.context.to_string()), ..About::default() }
@@ -41,13 +41,13 @@ mod tests {
     use super::*;
     use keelway_domain::time::Timestamp;
     use keelway_engine::deployments::Address;
-    use keelway_lambda::delivery::delivery;
+    use keelway_lambda::incoming::incoming;
 
     #[test]
     fn messages_of_one_config_belong_together() {
         let to = Address { namespace: "shop".into(), name: "cart".into() };
         let message = Message::Wake { to, at: Timestamp(1_795_222_266_686) };
-        let read: Delivery = delivery(&message.letter().body, Timestamp(1), false).unwrap();
+        let read: Incoming = incoming(&message.letter().body, Timestamp(1), false).unwrap();
         assert_eq!(read.body, Body::Own(message));
         let about = about(&read);
         assert_eq!((about.kind, about.together().as_deref()), ("wake", Some("shop/cart")));

@@ -1,22 +1,22 @@
 //! Reads messages of the queue: events, the engine's own messages, and events of AWS services.
 
 use keelway_domain::time::Timestamp;
-use keelway_engine::deployments::{Delivery, Message};
+use keelway_engine::deployments::{Incoming, Message};
 use keelway_engine::protocol::Body;
-use keelway_lambda::delivery::{NotUnderstood, delivery, shortened};
+use keelway_lambda::incoming::{NotUnderstood, incoming, shortened};
 use keelway_wire::aws::events::notice;
 
-/// Reads a message as [`delivery`] does; an event of an AWS service becomes a [`Message`].
+/// Reads a message as [`incoming`] does; an event of an AWS service becomes a [`Message`].
 ///
 /// # Errors
-/// The errors of [`delivery`].
-pub fn read(body: &str, sent: Timestamp, again: bool) -> Result<Delivery, NotUnderstood> {
+/// The errors of [`incoming`].
+pub fn read(body: &str, sent: Timestamp, again: bool) -> Result<Incoming, NotUnderstood> {
     let body = match serde_json::from_str(body).ok().and_then(|envelope| notice(&envelope, sent)) {
-        None => return delivery(body, sent, again),
+        None => return incoming(body, sent, again),
         Some(Ok(notice)) => Body::Own(Message::Notice { notice }),
         Some(Err(error)) => Body::Invalid { reason: error.to_string(), text: shortened(body) },
     };
-    Ok(Delivery { sent, again, body })
+    Ok(Incoming { sent, again, body })
 }
 
 #[cfg(test)]
@@ -36,12 +36,12 @@ mod tests {
 
     #[test]
     fn a_push_to_ecr_becomes_a_message() {
-        let delivery = read(&envelope("aws.ecr", "action-type"), Timestamp(1), true).unwrap();
+        let incoming = read(&envelope("aws.ecr", "action-type"), Timestamp(1), true).unwrap();
         let repository = Repository { account: Some("123456789012".into()), region: Some("us-west-2".into()), name: "shop".into() };
         let at = Timestamp::parse("2019-11-16T01:54:34Z").unwrap();
         let image = Image { repository, digest: "sha256:7f5b".into(), tag: Some("latest".into()), deleted: false, at };
-        assert_eq!(delivery.body, Body::Own(Message::Notice { notice: Notice::Image(image) }));
-        assert_eq!((about(&delivery).kind, about(&delivery).together(), delivery.again), ("image", None, true));
+        assert_eq!(incoming.body, Body::Own(Message::Notice { notice: Notice::Image(image) }));
+        assert_eq!((about(&incoming).kind, about(&incoming).together(), incoming.again), ("image", None, true));
     }
 
     #[test]

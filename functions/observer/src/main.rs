@@ -7,7 +7,7 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::observer::Observer;
 use keelway_lambda::aws;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 use keelway_lambda::messages::Consumer;
 use keelway_observer::Kubernetes;
 use keelway_outgoing::{Guard, Hosts};

@@ -3,12 +3,12 @@
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::ProjectName;
-use keelway_engine::sequences::{Address, Body, Delivery, Message};
-use keelway_lambda::delivery::About;
+use keelway_engine::sequences::{Address, Body, Incoming, Message};
+use keelway_lambda::incoming::About;
 
 /// The subject of this delivery.
-pub fn about(delivery: &Delivery) -> About {
-    match &delivery.body {
+pub fn about(incoming: &Incoming) -> About {
+    match &incoming.body {
         Body::Event(event) => of_event(event),
         Body::Own(message) => of_message(message),
         Body::Invalid { .. } => About { kind: "invalid", ..About::default() },
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use keelway_domain::names::Context;
     use keelway_domain::time::Timestamp;
-    use keelway_lambda::delivery::delivery;
+    use keelway_lambda::incoming::incoming;
 
     const SENT: Timestamp = Timestamp(1_795_222_266_686);
 
@@ -88,9 +88,9 @@ mod tests {
             execution: ExecutionId::parse("222222222233a").unwrap(),
         };
         let message = Message::Wake { to: to.clone(), at: SENT };
-        let delivery: Delivery = delivery(&message.to_body(), SENT, false).unwrap();
-        assert_eq!(delivery, Delivery { sent: SENT, again: false, body: Body::Own(message) });
-        let about = about(&delivery);
+        let incoming: Incoming = incoming(&message.to_body(), SENT, false).unwrap();
+        assert_eq!(incoming, Incoming { sent: SENT, again: false, body: Body::Own(message) });
+        let about = about(&incoming);
         assert_eq!((about.kind, about.project.as_deref()), ("wake", Some("shop")));
         assert_eq!(about.subject, Some(to.execution.to_string()));
         assert_eq!(about.together().as_deref(), Some("shop/0b9e7a44-1f7e-4abc-8123-5d2a5ef11ecf"));
@@ -101,7 +101,7 @@ mod tests {
         let envelope = r#"{"detail-type":"sh.keptn.event.dev.delivery.triggered","source":"me","detail":{"specversion":"1.0","id":"1",
             "source":"me","type":"sh.keptn.event.dev.delivery.triggered","shkeptncontext":"c-1",
             "data":{"project":"shop","stage":"dev","service":"cart"}}}"#;
-        let about = about(&delivery(envelope, SENT, false).unwrap());
+        let about = about(&incoming(envelope, SENT, false).unwrap());
         assert_eq!((about.kind, about.context.as_deref()), ("sequence.triggered", Some("c-1")));
         assert!(about.subject.is_some());
     }

@@ -11,7 +11,7 @@ use keelway_engine::protocol::{Engine, Inbox, Subject, dead_letter};
 use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::webhooks::Webhooks;
-use keelway_lambda::delivery::About;
+use keelway_lambda::incoming::About;
 use keelway_lambda::{aws, metrics};
 use std::time::Duration;
 use tokio::time::Instant;

@@ -10,7 +10,7 @@ pub use forms::{slack, teams};
 pub use render::{Escape, render};
 
 use keelway_domain::time::Span;
-use keelway_domain::webhooks::{Attempt, Body, Form, Subscription};
+use keelway_domain::webhooks::{Body, Exchange, Form, Subscription};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::{self, SecretText, Secrets};
@@ -67,10 +67,10 @@ impl<P: Secrets + Clock> Deliverer<P> {
 }
 
 impl<P: Secrets + Clock> Sender for Deliverer<P> {
-    async fn send(&self, request: &Request<'_>) -> Result<Attempt, PortError> {
+    async fn send(&self, request: &Request<'_>) -> Result<Exchange, PortError> {
         let texts = match self.secrets(request).await? {
             Ok(texts) => texts,
-            Err(error) => return Ok(Attempt { at: request.now, error, ..Attempt::default() }),
+            Err(error) => return Ok(Exchange { at: request.now, error, ..Exchange::default() }),
         };
         let mask = Mask::of(texts.named.values().chain(&texts.signing));
         let began = Instant::now();
@@ -79,10 +79,10 @@ impl<P: Secrets + Clock> Sender for Deliverer<P> {
             Err(why) => Err(why),
         };
         let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let attempt = Attempt { at: request.now, ms: took, ..Attempt::default() };
+        let attempt = Exchange { at: request.now, ms: took, ..Exchange::default() };
         Ok(match answered {
             Ok(answer) => of_answer(attempt, &answer, &mask),
-            Err(error) => Attempt { error: short(&mask.hide(&error)), ..attempt },
+            Err(error) => Exchange { error: short(&mask.hide(&error)), ..attempt },
         })
     }
 }
@@ -94,14 +94,14 @@ struct Texts {
     signing: Option<SecretText>,
 }
 
-fn of_answer(attempt: Attempt, answer: &Answer, mask: &Mask) -> Attempt {
+fn of_answer(attempt: Exchange, answer: &Answer, mask: &Mask) -> Exchange {
     let told = String::from_utf8_lossy(&answer.body);
     // Secrets are masked first, because they may contain line breaks.
     let told = if answer.cut { mask.hide_cut(&told) } else { mask.hide(&told) };
     let plain: String = told.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let retry_after = answer.retry_after.filter(|seconds| BUSY.contains(&answer.status) && *seconds > 0);
     let error = if (300..400).contains(&answer.status) { "redirects are not followed".to_owned() } else { String::new() };
-    Attempt {
+    Exchange {
         status: Some(answer.status),
         answer: short(plain.trim()),
         // The engine never waits longer than a day.

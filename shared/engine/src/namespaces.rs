@@ -9,7 +9,7 @@ use std::future::Future;
 const AT_ONCE: u32 = 25;
 
 /// Entries of a namespace, and where the next page begins.
-pub(crate) type Page<T> = (Vec<T>, Option<String>);
+pub(crate) type Entries<T> = (Vec<T>, Option<String>);
 
 /// Something that every namespace lists.
 pub(crate) trait Listed: Sync {
@@ -21,7 +21,7 @@ pub(crate) trait Listed: Sync {
         namespace: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> impl Future<Output = Result<Page<Self::Entry>, PortError>> + Send;
+    ) -> impl Future<Output = Result<Entries<Self::Entry>, PortError>> + Send;
 }
 
 /// The namespaces of a list.
@@ -49,7 +49,7 @@ pub(crate) struct Wanted<'a> {
 ///
 /// # Errors
 /// A port fails.
-pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Wanted<'_>) -> Result<Page<L::Entry>, PortError> {
+pub(crate) async fn page<L: Listed>(ports: &impl Ports, all_of: &L, wanted: Wanted<'_>) -> Result<Entries<L::Entry>, PortError> {
     let Wanted { among, after, limit } = wanted;
     let (of, name) =
         after.map_or((None, None), |key| key.split_once('/').map_or((Some(key), None), |(of, name)| (Some(of), Some(name))));

@@ -2,7 +2,7 @@
 
 use crate::batch::{HELD, NotDone, Record};
 use crate::config::{Config, TableConfig};
-use crate::delivery::About;
+use crate::incoming::About;
 use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names, QueueName};
 use std::future::Future;

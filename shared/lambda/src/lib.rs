@@ -5,7 +5,7 @@
 pub mod aws;
 pub mod batch;
 pub mod config;
-pub mod delivery;
+pub mod incoming;
 #[cfg(feature = "aws")]
 pub mod messages;
 pub mod metrics;

@@ -2,21 +2,21 @@
 //! this.
 
 use crate::batch::{self, Job, NotDone, Record};
-use crate::delivery::{About, NotUnderstood, delivery};
+use crate::incoming::{About, NotUnderstood, incoming};
 use crate::{aws, metrics};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use keelway_aws::Aws;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, Redriven};
-use keelway_engine::protocol::{Delivery, Inbox};
+use keelway_engine::protocol::{Inbox, Incoming};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::sync::Arc;
 use tracing::Instrument;
 
 /// A parsed message, its subject, and its dead letter, if it is one that is sent again.
 struct Work<M> {
-    read: Result<Delivery<M>, NotUnderstood>,
+    read: Result<Incoming<M>, NotUnderstood>,
     about: About,
     letter: Option<Redriven>,
 }
@@ -29,13 +29,13 @@ pub struct Consumer<I: Inbox> {
     holds: bool,
 }
 
-/// Reads a message from its body, when it was sent, and whether it was delivered before, as [`delivery`] does.
-pub type Read<M> = fn(&str, Timestamp, bool) -> Result<Delivery<M>, NotUnderstood>;
+/// Reads a message from its body, when it was sent, and whether it was delivered before, as [`incoming`] does.
+pub type Read<M> = fn(&str, Timestamp, bool) -> Result<Incoming<M>, NotUnderstood>;
 
 /// How messages are read, and what each is about.
 struct Reader<M> {
     read: Read<M>,
-    about: fn(&Delivery<M>) -> About,
+    about: fn(&Incoming<M>) -> About,
 }
 
 impl<I> Consumer<I>
@@ -44,11 +44,11 @@ where
     I::Message: 'static,
 {
     /// `about` finds the subject of a delivery. After `max_receives` deliveries, the queue moves a message to the dead letters.
-    pub fn new(inbox: I, about: fn(&Delivery<I::Message>) -> About, max_receives: u32) -> Self {
-        Self { inbox: Arc::new(inbox), reader: Reader { read: delivery, about }, max_receives, holds: false }
+    pub fn new(inbox: I, about: fn(&Incoming<I::Message>) -> About, max_receives: u32) -> Self {
+        Self { inbox: Arc::new(inbox), reader: Reader { read: incoming, about }, max_receives, holds: false }
     }
 
-    /// For a queue that also has what [`delivery`] does not read.
+    /// For a queue that also has what [`incoming`] does not read.
     #[must_use]
     pub fn reading(mut self, read: Read<I::Message>) -> Self {
         self.reader.read = read;
@@ -103,7 +103,7 @@ fn job<M>(record: Record, reader: &Reader<M>) -> Job<Work<M>> {
         None => (reader.read)(&record.body, record.sent, record.receives > 1),
     };
     let about = match &read {
-        Ok(delivery) => (reader.about)(delivery),
+        Ok(incoming) => (reader.about)(incoming),
         Err(_) => About { kind: "not understood", ..About::default() },
     };
     Job { together: about.together(), record, work: Work { read, about, letter } }
@@ -111,9 +111,9 @@ fn job<M>(record: Record, reader: &Reader<M>) -> Job<Work<M>> {
 
 async fn one<I: Inbox<Ports = Aws>>(inbox: Arc<I>, record: Record, work: Work<I::Message>) -> Result<(), NotDone> {
     let Work { read, about, letter } = work;
-    let delivery = read.map_err(|error| NotDone::Failed(error.to_string()))?;
+    let incoming = read.map_err(|error| NotDone::Failed(error.to_string()))?;
     let handling = async {
-        let handled = inbox.handle(&delivery).await?;
+        let handled = inbox.handle(&incoming).await?;
         if let Some(letter) = &letter {
             dead_letter::handled(inbox.ports(), letter).await?;
         }
@@ -142,8 +142,8 @@ mod tests {
         let mut message = SqsMessage::default();
         message.message_id = Some("m".into());
         message.body = Some(body.into());
-        let about = |_: &Delivery<Message>| About { kind: "read", context: Some("c".into()), ..About::default() };
-        job(Record::from(message), &Reader { read: delivery, about })
+        let about = |_: &Incoming<Message>| About { kind: "read", context: Some("c".into()), ..About::default() };
+        job(Record::from(message), &Reader { read: incoming, about })
     }
 
     #[test]

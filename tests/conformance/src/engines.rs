@@ -7,7 +7,7 @@ use keelway_domain::condition::Condition;
 use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::promotions::definition::{Sequence, Strategy};
-use keelway_domain::promotions::{Closed, Outcome as Attempted, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Retry, Seen};
 use keelway_domain::sequences::Execution;
 use keelway_engine::deployments::{self, Deployments};
 use keelway_engine::ports::{PortError, Ports};
@@ -104,10 +104,10 @@ pub fn sequence(task: &Task) -> Option<&Sequence> {
 }
 
 impl<P: Ports> Outside for BySequence<P> {
-    async fn carry_out(&self, task: &Task) -> Result<Attempted, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         match sequence(task) {
             Some(sequence) => by_sequence::carry_out(&self.0, task, sequence).await,
-            None => Ok(Attempted::Failed { why: Condition::new("None", "not here"), retry: Retry::Never }),
+            None => Ok(AttemptResult::Failed { why: Condition::new("None", "not here"), retry: Retry::Never }),
         }
     }
     async fn take_back(&self, task: &Task, _: &str) -> Result<Closed, PortError> {

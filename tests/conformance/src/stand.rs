@@ -13,7 +13,7 @@ use keelway_engine::protocol::dead_letter::{self, DeadLetter, Redriven};
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Handled, Inbox};
 use keelway_engine::sequences::commands::Control;
-use keelway_engine::sequences::{self, Body, Delivery, Limits, Message, Sequences, keys};
+use keelway_engine::sequences::{self, Body, Incoming, Limits, Message, Sequences, keys};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::{self, block_on};
@@ -204,12 +204,12 @@ impl Stand {
     }
 
     /// The next message that is due, received.
-    pub fn receive(&self) -> Option<(u64, Delivery)> {
+    pub fn receive(&self) -> Option<(u64, Incoming)> {
         let mut core = self.world.core();
         let now = core.now;
         let id = *core.queue.receivable(now).first()?;
         let received: Received = core.queue.receive(id)?;
-        Some((id, received.delivery().expect("a message of this version")))
+        Some((id, received.incoming().expect("a message of this version")))
     }
 
     /// Puts a message back that was received: it comes again at once.
@@ -223,7 +223,7 @@ impl Stand {
     ///
     /// # Errors
     /// As the engine says.
-    pub fn handle(&self, delivery: &Delivery) -> Result<Handled, PortError> {
+    pub fn handle(&self, delivery: &Incoming) -> Result<Handled, PortError> {
         block_on(self.engine.handle(delivery))
     }
 
@@ -233,7 +233,7 @@ impl Stand {
     }
 
     /// The same, while executors answer every publication of a task's trigger, also repeated ones. Returns what was handled.
-    pub fn rest_with(&self, mut executor: impl FnMut(&Triggered) -> Vec<CloudEvent>) -> Vec<Delivery> {
+    pub fn rest_with(&self, mut executor: impl FnMut(&Triggered) -> Vec<CloudEvent>) -> Vec<Incoming> {
         let mut handled = vec![];
         let mut seen = self.publications();
         loop {
@@ -268,12 +268,12 @@ impl Stand {
 
     /// Handles one of the engine's own messages, sent now.
     pub fn own(&self, message: Message) -> Handled {
-        let delivery = Delivery { sent: self.world.now(), again: false, body: Body::Own(message) };
+        let delivery = Incoming { sent: self.world.now(), again: false, body: Body::Own(message) };
         self.handle(&delivery).unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// Begins a delivery on a worker of its own, which goes on when it is stepped.
-    pub fn begin(&self, worker: usize, delivery: &Delivery) -> exec::Task<Result<Handled, PortError>> {
+    pub fn begin(&self, worker: usize, delivery: &Incoming) -> exec::Task<Result<Handled, PortError>> {
         let engine = Sequences::new(self.world.worker(worker), Limits::default());
         let delivery = delivery.clone();
         Box::pin(async move { engine.handle(&delivery).await })

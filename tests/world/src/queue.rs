@@ -4,7 +4,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::dead_letter::{DeadLetter, Redriven};
-use keelway_engine::protocol::{Body, Delivery};
+use keelway_engine::protocol::{Body, Incoming};
 use keelway_wire::cloudevent::from_bus_envelope;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -79,8 +79,8 @@ pub struct Received {
 
 impl Received {
     /// As an engine with these messages reads it; `None`: a newer version must.
-    pub fn delivery<M: DeserializeOwned>(&self) -> Option<Delivery<M>> {
-        Some(Delivery { sent: self.sent, again: self.again, body: self.parcel.body()? })
+    pub fn incoming<M: DeserializeOwned>(&self) -> Option<Incoming<M>> {
+        Some(Incoming { sent: self.sent, again: self.again, body: self.parcel.body()? })
     }
 }
 

@@ -24,7 +24,7 @@ use std::task::Poll;
 /// # Errors
 /// What must come back; a message only newer code understands.
 pub async fn handle(engine: &impl Inbox, received: &Received) -> Result<Handled, PortError> {
-    let Some(delivery) = received.delivery() else {
+    let Some(delivery) = received.incoming() else {
         return Err(PortError::Retry { request: "decode", reason: "a message of a newer version".into() });
     };
     let handled = engine.handle(&delivery).await?;

@@ -11,7 +11,7 @@ use axum::{Extension, Json};
 use keelway_domain::access::Need;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::ProjectName;
-use keelway_domain::webhooks::{Attempt, Delivery, End};
+use keelway_domain::webhooks::{Delivery, End, Exchange};
 use keelway_engine::ports::Ports;
 use keelway_engine::webhooks::Redelivery;
 use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered};
@@ -46,8 +46,8 @@ fn shown(x: &Delivery) -> DeliveryState {
     }
 }
 
-fn attempt(attempt: &Attempt) -> DeliveryAttempt {
-    let Attempt { at, status, ms, answer, error, .. } = attempt.clone();
+fn attempt(attempt: &Exchange) -> DeliveryAttempt {
+    let Exchange { at, status, ms, answer, error, .. } = attempt.clone();
     DeliveryAttempt { at: at.rfc3339(), status, ms, answer, error }
 }
 

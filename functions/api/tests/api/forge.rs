@@ -2,7 +2,7 @@
 
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Closed, Made, Outcome};
+use keelway_domain::promotions::{AttemptResult, Closed, Made};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
@@ -39,10 +39,10 @@ impl Forge {
 }
 
 impl Outside for Forge {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let identity = task.identity();
         if !matches!(task.strategy, Strategy::PullRequest(_)) {
-            return Ok(Outcome::Done(Made::Notification { id: format!("{identity:x}") }));
+            return Ok(AttemptResult::Done(Made::Notification { id: format!("{identity:x}") }));
         }
         let mut seen = self.0.lock().unwrap();
         let place = match seen.opened.iter().position(|(known, _)| *known == identity) {
@@ -55,7 +55,7 @@ impl Outside for Forge {
         let number = place as u64 + 1;
         let url = format!("https://git.test/o/r/pulls/{number}");
         let (branch, head) = (format!("promotion/{identity:x}"), "a".repeat(40));
-        Ok(Outcome::Created(Made::PullRequest { number, url, branch, head, mergeable: None }))
+        Ok(AttemptResult::Created(Made::PullRequest { number, url, branch, head, mergeable: None }))
     }
 
     async fn take_back(&self, task: &Task, _: &str) -> Result<Closed, PortError> {

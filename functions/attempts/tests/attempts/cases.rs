@@ -11,7 +11,7 @@ use keelway_conformance::promotions::{PromotionsWorld, Real};
 use keelway_domain::address::Address;
 use keelway_domain::promotions::definition::{Notification, Strategy};
 use keelway_domain::promotions::registry::GitHost as Registered;
-use keelway_domain::promotions::{Closed, Outcome};
+use keelway_domain::promotions::{AttemptResult, Closed};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
@@ -95,7 +95,7 @@ impl Clients {
     }
 
     /// Tells the receiver, whatever the pipeline says of it.
-    fn tell(&self, task: &Task) -> Result<Outcome, PortError> {
+    fn tell(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let trouble = self.host.trouble(Verb::Tell);
         match &trouble {
             Some(Trouble::Status(status)) => self.receiver.answer(Reply::Status(*status, None)),
@@ -134,7 +134,7 @@ impl Clients {
 }
 
 impl Real for Clients {
-    fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         match &task.strategy {
             Strategy::Notification(_) => self.tell(task),
             _ => self.during(&[Verb::Open], Some(task), self.carrier().carry_out(task)),

@@ -3,7 +3,7 @@
 use crate::stand::{definition, next, to};
 use keelway_domain::promotions::definition::{Definition, PullRequest, Strategy};
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Closed, HEARTBEAT, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, HEARTBEAT, Made, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Store};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -27,7 +27,7 @@ pub(crate) async fn promotion(world: &World) -> Promotion {
 struct Slow(World);
 
 impl Outside for Slow {
-    async fn carry_out(&self, _: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, _: &Task) -> Result<AttemptResult, PortError> {
         let end = self.0.now() + LONG;
         while self.0.now() < end {
             tokio::task::yield_now().await;
@@ -35,7 +35,7 @@ impl Outside for Slow {
             assert!(due > Some(self.0.now()), "the lease has ended: {due:?}");
         }
         let made = Made::PullRequest { number: 1, url: "u".into(), branch: "b".into(), head: "h".into(), mergeable: None };
-        Ok(Outcome::Created(made))
+        Ok(AttemptResult::Created(made))
     }
     async fn take_back(&self, _: &Task, _: &str) -> Result<Closed, PortError> {
         Ok(Closed::Closed)

@@ -2,7 +2,7 @@
 
 use crate::heartbeat::{ordered, pass, pipelines, polled, work};
 use crate::stand::next;
-use keelway_domain::promotions::{Closed, Made, Outcome, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::ATTEMPTS;
@@ -25,9 +25,9 @@ struct Counted {
 }
 
 impl Outside for Counted {
-    async fn carry_out(&self, _: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, _: &Task) -> Result<AttemptResult, PortError> {
         let made = Made::PullRequest { number: 1, url: "u".into(), branch: "b".into(), head: "h".into(), mergeable: None };
-        Ok(Outcome::Created(made))
+        Ok(AttemptResult::Created(made))
     }
     async fn take_back(&self, _: &Task, _: &str) -> Result<Closed, PortError> {
         Ok(Closed::Closed)

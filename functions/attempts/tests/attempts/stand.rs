@@ -8,7 +8,7 @@ use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy, Target,
 };
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Closed, Command, Environment, Outcome, Pipeline, Promotion, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Command, Environment, Pipeline, Promotion, Retry, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Store};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -89,7 +89,7 @@ pub struct Timed {
 
 impl Timed {
     /// Carries out an attempt. One that takes too long goes on later, as in the function, which has a clock of its own.
-    async fn in_time(&self, slow: &Slow, task: &Task) -> Result<Outcome, PortError> {
+    async fn in_time(&self, slow: &Slow, task: &Task) -> Result<AttemptResult, PortError> {
         let before = (slow.calls)();
         let spent = || Span(slow.answer.0 * i64::try_from((slow.calls)() - before).unwrap());
         let too_long = async {
@@ -101,7 +101,7 @@ impl Timed {
             done = self.carrier.carry_out(task) => done,
             () = too_long => {
                 let why = Condition::new("HostUnavailable", "the attempt goes on where it stopped");
-                Ok(Outcome::Failed { why, retry: Retry::Soon })
+                Ok(AttemptResult::Failed { why, retry: Retry::Soon })
             }
         };
         let mut core = slow.world.core();
@@ -111,7 +111,7 @@ impl Timed {
 }
 
 impl Outside for Timed {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         match &self.slow {
             Some(slow) => self.in_time(slow, task).await,
             None => self.carrier.carry_out(task).await,

@@ -2,7 +2,7 @@
 
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{Attempt, Body, Delivery, Executor, Subscription};
+use keelway_domain::webhooks::{Body, Delivery, Exchange, Executor, Subscription};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::secrets::{Known, SecretText, Secrets};
 use keelway_engine::webhooks::{Address, Request, Sender};
@@ -104,7 +104,7 @@ fn event() -> Value {
     })
 }
 
-async fn send(subscription: &Subscription, again: Option<&str>) -> Attempt {
+async fn send(subscription: &Subscription, again: Option<&str>) -> Exchange {
     let secrets = Known::default().with("shop/key", KEYS).with("shop/pager-token", "s3cret").with("shop/lines", LINES);
     let client = Client::new(Hosts::parse("127.0.0.1"));
     let of = Address { namespace: "shop".into(), name: "hook".into() };

@@ -2,7 +2,8 @@
 
 use super::advance::Step;
 use super::facts::{
-    Attempt, BACKOFF, BACKOFF_MOST, Closed, DAILY, DELETED_PATIENCE, Decision, Facts, LEASE, Outcome, PATIENCE, Retry, SOON, Seen,
+    Attempt, AttemptResult, BACKOFF, BACKOFF_MOST, Closed, DAILY, DELETED_PATIENCE, Decision, Facts, LEASE, PATIENCE, Retry, SOON,
+    Seen,
 };
 use super::state::{CLOSED, MISSING, Made, Phase, Pipeline, Promotion, REQUEST_OPEN};
 use crate::condition::Condition;
@@ -67,7 +68,7 @@ pub(super) fn beat(x: &Pipeline, attempt: &Attempt, facts: &Facts<'_>) -> Decisi
 }
 
 /// The end of an attempt. Only the present attempt counts; the effect of an earlier one is found by its identity.
-pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
+pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &AttemptResult, facts: &Facts<'_>) -> Decision {
     let present = |promotion: &&Promotion| promotion.phase == Phase::Attempting && promotion.attempt == attempt.attempt;
     if current(x, attempt).filter(present).is_none() {
         return ended_too_late(x, attempt, outcome, facts);
@@ -79,18 +80,18 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
     promotion.due = None;
     promotion.claimed = false;
     let what = match outcome {
-        Outcome::Done(made) => {
+        AttemptResult::Done(made) => {
             promotion.phase = Phase::Succeeded;
             promotion.why = Condition::new("Promoted", "the promotion was carried out");
             promotion.effect = Some(made.clone());
             "succeeded"
         }
-        Outcome::Nothing(why) => {
+        AttemptResult::Nothing(why) => {
             promotion.phase = Phase::Succeeded;
             promotion.why = why.clone();
             "succeeded"
         }
-        Outcome::Created(made) => {
+        AttemptResult::Created(made) => {
             promotion.phase = Phase::Created;
             promotion.why = match made {
                 Made::PullRequest { url, .. } => open(url),
@@ -100,7 +101,7 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
             promotion.effect = Some(made.clone());
             "created"
         }
-        Outcome::Failed { why, retry } => {
+        AttemptResult::Failed { why, retry } => {
             promotion.phase = Phase::Failed;
             promotion.why = why.clone();
             promotion.fruitless = if *retry == Retry::Soon { 0 } else { promotion.fruitless.saturating_add(1) };
@@ -121,14 +122,14 @@ pub(super) fn ended(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &
 
 /// The end of an attempt that is being taken back, before its lease ends: nobody works on it any more, so what it made, or may have
 /// made, is closed at once.
-fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &Outcome, facts: &Facts<'_>) -> Decision {
+fn ended_too_late(x: &Pipeline, attempt: &Attempt, outcome: &AttemptResult, facts: &Facts<'_>) -> Decision {
     let mut step = Step::new(x, facts);
     let closing = step.next.environments.get_mut(&attempt.environment).map(|state| &mut state.closing);
     let Some(closing) = closing.and_then(|all| all.iter_mut().find(|closing| attempt.is_of(&closing.promotion))) else {
         return Decision::Late;
     };
     let made = match outcome {
-        Outcome::Created(made) => Some(made),
+        AttemptResult::Created(made) => Some(made),
         // Another worker may be working on a later attempt.
         _ if closing.promotion.attempt == attempt.attempt && closing.promotion.claimed => None,
         _ => return Decision::Late,

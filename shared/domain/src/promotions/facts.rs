@@ -75,7 +75,7 @@ impl Attempt {
 /// The end of an attempt, as its worker reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum AttemptResult {
     /// The effect is complete.
     Done(Made),
     /// The effect exists and takes its time.
@@ -184,7 +184,7 @@ pub enum Input<'a> {
     /// The heartbeat of an attempt's worker.
     Beat(&'a Attempt),
     /// An attempt has ended.
-    Ended(&'a Attempt, &'a Outcome),
+    Ended(&'a Attempt, &'a AttemptResult),
     /// The state of an attempt's effect was read.
     Seen(&'a Attempt, &'a Seen),
     /// A worker has tried to take an attempt back.

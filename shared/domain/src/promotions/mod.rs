@@ -26,8 +26,8 @@ pub use announce::SOURCE;
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
-    At, Attempt, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts, HEARTBEAT, Input,
-    LEASE, Obeyed, Order, Outcome, PATIENCE, PICK_UP, Past, Retry, SOON, Seen, Transition, With,
+    At, Attempt, AttemptResult, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts,
+    HEARTBEAT, Input, LEASE, Obeyed, Order, PATIENCE, PICK_UP, Past, Retry, SOON, Seen, Transition, With,
 };
 pub use gates::{Gate, closed};
 pub use state::{

@@ -1,6 +1,6 @@
 //! The decisions about a delivery: pure, without clock and ports.
 
-use super::delivery::{Attempt, Delivery, End, Health, Record};
+use super::delivery::{Delivery, End, Exchange, Health, Record};
 use crate::cause::Cause;
 use crate::event::TaskResult;
 use crate::ids::{RecordId, hash64};
@@ -48,7 +48,7 @@ pub struct Facts {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input<'a> {
     /// The attempt after this number of others was made.
-    Attempted(usize, &'a Attempt),
+    Attempted(usize, &'a Exchange),
     /// A person asks for the attempt after this number of others now.
     Now(usize),
     /// The attempt after this number of others was not made: its receiver is slow, and has used its share of the places.
@@ -116,7 +116,7 @@ pub fn decide(x: &Delivery, input: Input<'_>, facts: &Facts) -> Decision {
     }
 }
 
-fn attempted(x: &Delivery, attempt: &Attempt, facts: &Facts) -> Decision {
+fn attempted(x: &Delivery, attempt: &Exchange, facts: &Facts) -> Decision {
     let mut next = x.clone();
     next.attempts.push(attempt.clone());
     let made = next.attempts.len();
@@ -180,8 +180,8 @@ mod tests {
         Delivery::begin(("shop", "hook"), &event, None, executor, START)
     }
 
-    fn status(status: u16) -> Attempt {
-        Attempt { status: Some(status), ..Attempt::default() }
+    fn status(status: u16) -> Exchange {
+        Exchange { status: Some(status), ..Exchange::default() }
     }
 
     fn facts(now: Timestamp, failing: Option<Timestamp>) -> Facts {
@@ -216,7 +216,7 @@ mod tests {
     fn what_an_attempt_says_about_the_subscription() {
         let x = delivery(Executor::default());
         let health =
-            |attempt: &Attempt, failing| committed(decide(&x, Input::Attempted(0, attempt), &facts(START, failing))).0.health;
+            |attempt: &Exchange, failing| committed(decide(&x, Input::Attempted(0, attempt), &facts(START, failing))).0.health;
         assert_eq!(health(&status(200), None), None);
         assert_eq!(health(&status(204), Some(START)), Some(Health::Working(START)));
         assert_eq!(health(&status(500), None), Some(Health::Failing(START)));
@@ -228,7 +228,7 @@ mod tests {
     fn a_receiver_that_asks_for_time_gets_it_for_a_day_at_most() {
         let x = delivery(Executor::default());
         let due = |seconds| {
-            let attempt = Attempt { retry_after: Some(Span::seconds(seconds)), ..status(429) };
+            let attempt = Exchange { retry_after: Some(Span::seconds(seconds)), ..status(429) };
             committed(decide(&x, Input::Attempted(0, &attempt), &facts(START, None))).0.due.map(|due| (due - START).0 / 1000)
         };
         assert_eq!((due(3600), due(10_000_000)), (Some(3600), Some(86_400)));
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_delivery_that_was_given_up_tells_why_its_last_attempt_failed() {
-        let attempt = Attempt { error: "it redirects elsewhere".into(), ..status(302) };
+        let attempt = Exchange { error: "it redirects elsewhere".into(), ..status(302) };
         let one = Facts { limit: 1, ..facts(START, None) };
         let x = committed(decide(&delivery(Executor::default()), Input::Attempted(0, &attempt), &one)).0;
         assert_eq!(x.outcome(), "webhook hook was given up after 1 attempt: it redirects elsewhere");
@@ -294,7 +294,7 @@ mod tests {
             (started.ty.as_str(), &started.answers),
             ("sh.keptn.event.test.started", &crate::record::Answers::Event("e-1".into()))
         );
-        let answered = Attempt { answer: "done".into(), ..status(200) };
+        let answered = Exchange { answer: "done".into(), ..status(200) };
         let (x, record) = committed(decide(&x, Input::Attempted(0, &answered), &facts(START, None)));
         let record = record.unwrap();
         assert_eq!(record.previous.as_ref().map(|(number, _)| *number), Some(0));

@@ -30,7 +30,7 @@ pub struct Delivery {
     /// Which answers Keelway gives in the receiver's place.
     pub executor: Executor,
     /// The attempts, oldest first.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<Exchange>,
     /// When the next attempt is due. `None`: the delivery has ended.
     pub due: Option<Timestamp>,
     /// How it ended.
@@ -56,7 +56,7 @@ pub struct Executor {
 
 /// One request and its answer, without secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct Exchange {
     /// When the request was made: the time in its signature.
     #[serde(rename = "t")]
     pub at: Timestamp,
@@ -77,7 +77,7 @@ pub struct Attempt {
     pub retry_after: Option<Span>,
 }
 
-impl Attempt {
+impl Exchange {
     /// Whether the receiver accepted the event.
     pub fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
@@ -201,7 +201,7 @@ impl Delivery {
         let webhook = format!("webhook {}", self.of.1);
         let last = self.attempts.last();
         let why = || match last {
-            Some(Attempt { status: Some(status), error, .. }) if error.is_empty() => format!("it answered {status}"),
+            Some(Exchange { status: Some(status), error, .. }) if error.is_empty() => format!("it answered {status}"),
             Some(attempt) => attempt.error.clone(),
             None => String::new(),
         };

@@ -8,7 +8,7 @@ mod delivery;
 mod subscription;
 
 pub use decide::{Decision, FAILING, Facts, Input, LONGEST_PAUSE, MAX_ATTEMPTS, decide, delay};
-pub use delivery::{Attempt, Delivery, End, Executor, Health, Nothing, Record, id};
+pub use delivery::{Delivery, End, Exchange, Executor, Health, Nothing, Record, id};
 pub use subscription::{Body, Expression, Form, Operator, Subscription};
 
 /// The `source` of events about webhooks.

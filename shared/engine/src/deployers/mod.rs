@@ -32,7 +32,7 @@ use keelway_domain::time::{Span, Timestamp};
 use uuid::Uuid;
 
 /// A message that the deployers receive.
-pub type Delivery = crate::protocol::Delivery<Job>;
+pub type Incoming = crate::protocol::Incoming<Job>;
 
 /// The longest pause between two looks of a waiting step.
 const LOOK: Span = Span::minutes(14);

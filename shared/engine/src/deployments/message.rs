@@ -1,7 +1,7 @@
 //! The messages of the engine. Each may arrive twice, late, or when it is no longer needed.
 
 use super::{DEPLOYERS, NAME};
-use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
 use keelway_domain::deployments::notice::Notice;
 use keelway_domain::deployments::{Command, Sight};
 use keelway_domain::note::Note;
@@ -82,7 +82,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message, addressed to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: delivery::body(self) }
+        Letter { to: NAME, body: incoming::body(self) }
     }
 }
 
@@ -121,6 +121,6 @@ impl OwnMessage for Job {
 impl Job {
     /// The message, addressed to the queue of deployers.
     pub fn letter(&self) -> Letter {
-        Letter { to: DEPLOYERS, body: delivery::body(self) }
+        Letter { to: DEPLOYERS, body: incoming::body(self) }
     }
 }

@@ -78,7 +78,7 @@ impl Default for Limits {
 }
 
 /// A delivery of this engine.
-pub type Delivery = crate::protocol::Delivery<Message>;
+pub type Incoming = crate::protocol::Incoming<Message>;
 /// A config and the version of its item.
 pub type Loaded = crate::protocol::Loaded<Config>;
 

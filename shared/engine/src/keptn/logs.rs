@@ -4,7 +4,7 @@ use super::keys;
 use crate::item::{Item, Key};
 use crate::keys::{hash, ms};
 use crate::ports::{PortError, Ports, Query};
-use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Page, Position, Window, place, slot, split};
+use crate::protocol::page::{MAX_PAGE, PAGE_BYTES, Position, TimePage, Window, place, slot, split};
 use crate::refusal::Refusal;
 use crate::sequences::Sequences;
 use crate::table;
@@ -66,7 +66,13 @@ impl<P: Ports> Logs<'_, P> {
     ///
     /// # Errors
     /// A port fails.
-    pub async fn page(&self, integration: Option<&str>, window: Window, size: usize, from: Position) -> Result<Page, PortError> {
+    pub async fn page(
+        &self,
+        integration: Option<&str>,
+        window: Window,
+        size: usize,
+        from: Position,
+    ) -> Result<TimePage, PortError> {
         let (size, (at, skipped)) = (size.clamp(1, MAX_PAGE), split(from));
         let newest = (from != 0).then_some(at).into_iter().chain(window.before.map(|before| before - Span(1))).min();
         let mut query = Query::table(keys::LOGS, LOOKED_AT).newest_first();
@@ -74,7 +80,7 @@ impl<P: Ports> Logs<'_, P> {
         query.to = newest.map(behind);
         let (mut entries, more) = self.whole_milliseconds(query).await?;
         entries.retain(|(time, n, _)| from == 0 || *time != at || *n > skipped);
-        let (mut page, mut bytes) = (Page { items: vec![], next: 0 }, 0);
+        let (mut page, mut bytes) = (TimePage { items: vec![], next: 0 }, 0);
         for (time, n, item) in &entries {
             let full = page.items.len() >= size || bytes > PAGE_BYTES;
             if full && place(*time, *n) != page.next {

@@ -17,7 +17,7 @@ use keelway_domain::event::{CloudEvent, Object, PROMOTION, TaskResult};
 use keelway_domain::ids::{ExecutionId, SubjectId, context_of, event_id};
 use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName};
 use keelway_domain::promotions::definition::Sequence;
-use keelway_domain::promotions::{Closed, Made, Outcome, Retry, SOURCE, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry, SOURCE, Seen};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::time::Span;
 use serde_json::json;
@@ -31,16 +31,16 @@ const LOOK: Span = Span(200);
 ///
 /// # Errors
 /// A port fails.
-pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<Outcome, PortError> {
+pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &Sequence) -> Result<AttemptResult, PortError> {
     let Some(to) = address(task, sequence) else { return Ok(refused(unusable(task, sequence))) };
-    let made = Outcome::Created(Made::Sequence { context: to.context.to_string() });
+    let made = AttemptResult::Created(Made::Sequence { context: to.context.to_string() });
     if execution(engine, &to).await?.is_some() {
         return Ok(made);
     }
     let event = match let_in(engine, task, sequence).await? {
         Ok(stage) => trigger(task, sequence, &stage),
         // A person orders another attempt when the consent was given.
-        Err(no) => return Ok(Outcome::Failed { why: Condition::new("NoConsent", no.to_string()), retry: Retry::Never }),
+        Err(no) => return Ok(AttemptResult::Failed { why: Condition::new("NoConsent", no.to_string()), retry: Retry::Never }),
     };
     match engine.preflight(&event).await {
         Ok(Preflight::Publish { .. }) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
@@ -56,7 +56,7 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
         engine.ports().pause(LOOK).await;
     }
     let message = format!("{} was triggered, but the sequence has not begun yet", event.ty);
-    Ok(Outcome::Failed { why: Condition::new("SequenceNotAccepted", message), retry: Retry::Backoff })
+    Ok(AttemptResult::Failed { why: Condition::new("SequenceNotAccepted", message), retry: Retry::Backoff })
 }
 
 /// The state of the sequence. `None`: it continues.
@@ -108,8 +108,8 @@ async fn execution<P: Ports>(engine: &Sequences<P>, to: &Address) -> Result<Opti
     Ok(item.as_ref().map(Loaded::<Execution>::read).transpose()?.map(|loaded| loaded.x))
 }
 
-fn refused(message: String) -> Outcome {
-    Outcome::Failed { why: Condition::new("TriggerRefused", message), retry: Retry::Backoff }
+fn refused(message: String) -> AttemptResult {
+    AttemptResult::Failed { why: Condition::new("TriggerRefused", message), retry: Retry::Backoff }
 }
 
 fn place<'a>(task: &'a Task, sequence: &'a Sequence) -> (&'a str, &'a str) {

@@ -2,10 +2,10 @@
 //! it is no longer needed.
 
 use super::{ATTEMPTS, NAME, OBSERVER};
-use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Command, Outcome, Seen};
+use keelway_domain::promotions::{Attempt, AttemptResult, Closed, Command, Seen};
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub enum Message {
         /// Which.
         attempt: Attempt,
         /// How it ended.
-        outcome: Outcome,
+        outcome: AttemptResult,
     },
     /// The state of an attempt's effect was read.
     Seen {
@@ -83,7 +83,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message, addressed to the queue of pipelines.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: delivery::body(self) }
+        Letter { to: NAME, body: incoming::body(self) }
     }
 }
 
@@ -140,7 +140,7 @@ impl OwnMessage for Job {
 impl Job {
     /// The message, addressed to the queue of attempts.
     pub fn letter(&self) -> Letter {
-        Letter { to: ATTEMPTS, body: delivery::body(self) }
+        Letter { to: ATTEMPTS, body: incoming::body(self) }
     }
 }
 
@@ -167,6 +167,6 @@ impl OwnMessage for Observe {
 impl Observe {
     /// The message, addressed to the queue of the observer.
     pub fn letter(&self) -> Letter {
-        Letter { to: OBSERVER, body: delivery::body(self) }
+        Letter { to: OBSERVER, body: incoming::body(self) }
     }
 }

@@ -65,7 +65,7 @@ pub trait Clusters: Send + Sync {
 }
 
 /// A delivery of the observer.
-pub type Delivery = crate::protocol::Delivery<Observe>;
+pub type Incoming = crate::protocol::Incoming<Observe>;
 
 /// Observes clusters.
 pub struct Observer<P, C> {

@@ -64,7 +64,7 @@ impl Redriven {
     }
     /// The body that goes into the queue.
     pub fn to_body(&self) -> String {
-        super::delivery::body(self)
+        super::incoming::body(self)
     }
 }
 

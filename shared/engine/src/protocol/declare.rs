@@ -235,7 +235,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         namespace: &str,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<namespaces::Page<(Address, Declared<K::Spec>)>, PortError> {
+    ) -> Result<namespaces::Entries<(Address, Declared<K::Spec>)>, PortError> {
         let shelf = self.kind.shelf(namespace);
         let name = |sort: &str| sort.strip_prefix(&shelf.prefix).unwrap_or(sort).to_owned();
         let (found, next) = self.look(&shelf, after, limit).await?;
@@ -253,7 +253,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         among: Option<&[ProjectName]>,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<namespaces::Page<(Address, Declared<K::Spec>)>, PortError> {
+    ) -> Result<namespaces::Entries<(Address, Declared<K::Spec>)>, PortError> {
         let shared = Shelf { prefix: String::new(), ..self.kind.shelf("") };
         let among = among.map(Among::These).or(shared.namespaces.map(Among::Listed));
         if let Some(among) = among {
@@ -269,7 +269,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         shelf: &Shelf,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<namespaces::Page<(String, Declared<K::Spec>)>, PortError> {
+    ) -> Result<namespaces::Entries<(String, Declared<K::Spec>)>, PortError> {
         let mut after = after.map(|name| Cursor { key: shelf.key(name), index_sort: None });
         let mut all: Vec<(String, Declared<K::Spec>)> = vec![];
         for _ in 0..LOOKS {
@@ -356,7 +356,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
 impl<P: Ports, K: Kind> namespaces::Listed for Declarations<'_, P, K> {
     type Entry = (Address, Declared<K::Spec>);
 
-    async fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> Result<namespaces::Page<Self::Entry>, PortError> {
+    async fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> Result<namespaces::Entries<Self::Entry>, PortError> {
         self.page(namespace, after, limit).await
     }
 }

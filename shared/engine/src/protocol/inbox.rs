@@ -1,7 +1,7 @@
 //! An inbox: a queue, and the handling of its messages. Inboxes that keep subjects also implement [`Engine`](super::Engine) for
 //! each kind of subject. Others only carry out the orders of engines, and keep none.
 
-use super::delivery::{Body, Delivery, Handled, OwnMessage};
+use super::incoming::{Body, Handled, Incoming, OwnMessage};
 use super::invalid;
 use crate::ports::{PortError, Ports};
 use keelway_domain::cause::Cause;
@@ -47,12 +47,12 @@ pub trait Inbox: Send + Sync {
     }
 
     /// Handles one delivery. `Ok`: acknowledge it. `Err`: it must be delivered again; handling it again is always safe.
-    fn handle(&self, delivery: &Delivery<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
+    fn handle(&self, incoming: &Incoming<Self::Message>) -> impl Future<Output = Result<Handled, PortError>> + Send {
         async {
-            match &delivery.body {
-                Body::Event(event) => self.event(event, delivery.cause()).await,
-                Body::Own(message) => self.message(message, delivery.cause()).await,
-                Body::Invalid { reason, text } => self.unreadable(delivery.sent, reason, text).await,
+            match &incoming.body {
+                Body::Event(event) => self.event(event, incoming.cause()).await,
+                Body::Own(message) => self.message(message, incoming.cause()).await,
+                Body::Invalid { reason, text } => self.unreadable(incoming.sent, reason, text).await,
             }
         }
     }

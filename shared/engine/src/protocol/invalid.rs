@@ -1,6 +1,6 @@
 //! Invalid input. It is recorded with the reason, acknowledged, and never retried.
 
-use super::delivery::Handled;
+use super::incoming::Handled;
 use crate::item::{Item, Key};
 use crate::keys;
 use crate::ports::{Cursor, PortError, Query, Store};

@@ -15,9 +15,9 @@
 pub mod change;
 pub mod dead_letter;
 pub mod declare;
-pub mod delivery;
 pub mod fact;
 mod inbox;
+pub mod incoming;
 pub mod invalid;
 mod kind;
 pub mod letters;
@@ -32,8 +32,8 @@ mod tick;
 mod wake;
 pub mod work;
 
-pub use delivery::{Body, Delivery, Handled, OwnMessage, Sameness};
 pub use inbox::{Inbox, Letter};
+pub use incoming::{Body, Handled, Incoming, OwnMessage, Sameness};
 pub use owed::settle;
 pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run};
 pub use subject::{Effect, Engine, Loaded, Place, RecordOf, Subject, check_format, create, fresh};

@@ -17,7 +17,7 @@ pub const PAGE_BYTES: usize = 3 << 20;
 
 /// Part of a list, and where the next part begins.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Page {
+pub struct TimePage {
     /// The entries in the format of the API.
     pub items: Vec<Value>,
     /// 0 = there are no more.

@@ -2,7 +2,7 @@
 //!
 //! What a commit owes, and who performs it if its worker stops, is in [`super::owed`]; when a subject is woken, in [`super::wake`].
 
-use super::delivery::Handled;
+use super::incoming::Handled;
 use super::owed::{self, perform};
 use super::subject::{Effect, Engine, Loaded, RecordOf, Subject, create};
 use super::{record, wake};

@@ -10,7 +10,7 @@
 //! If the worker stops after that write, the redelivery finds that the work is no longer needed. It then performs what is *owed*:
 //! the effects of the write, which nothing else performs.
 
-use super::delivery::Handled;
+use super::incoming::Handled;
 use crate::ports::{Clock, PortError};
 use keelway_domain::cause::Cause;
 use keelway_domain::time::Span;

@@ -8,7 +8,7 @@ mod codec;
 pub mod keys;
 mod stored;
 
-pub use stored::Page;
+pub use stored::SchedulePage;
 
 use crate::item::{Attrs, Item, Key};
 use crate::ports::{PortError, Ports, Query};

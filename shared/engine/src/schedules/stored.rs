@@ -18,7 +18,7 @@ const MAX_SOURCE_BYTES: usize = 64 * 1024;
 
 /// Schedules of a project, and the name after which the next page begins.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Page {
+pub struct SchedulePage {
     /// By name.
     pub schedules: Vec<Schedule>,
     /// If there may be more.
@@ -108,7 +108,7 @@ impl<P: Ports> Schedules<'_, P> {
     ///
     /// # Errors
     /// A port fails.
-    pub async fn page(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<Page, PortError> {
+    pub async fn page(&self, project: &ProjectName, after: Option<&str>, most: u32) -> Result<SchedulePage, PortError> {
         let partition = keys::schedules(project);
         let after =
             after.map(|name| Cursor { key: Key::new(partition.clone(), keys::schedule(project, name).sk), index_sort: None });
@@ -120,7 +120,7 @@ impl<P: Ports> Schedules<'_, P> {
         }
         let next = schedules.last().map(|last| last.name.clone()).filter(|_| more);
         schedules.retain(|x| !x.deleted);
-        Ok(Page { schedules, next })
+        Ok(SchedulePage { schedules, next })
     }
 
     /// Takes a schedule out of force; what it has triggered goes on. `false`: there is none.

@@ -1,7 +1,7 @@
 //! The engine's own messages. Each may arrive twice, late, or when it is no longer needed.
 
 use super::NAME;
-use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
 use keelway_domain::schedules::Firing;
@@ -189,7 +189,7 @@ impl Message {
 
     /// The body that goes into the queue.
     pub fn to_body(&self) -> String {
-        delivery::body(self)
+        incoming::body(self)
     }
 
     /// The message, addressed to the engine's queue.

@@ -75,7 +75,7 @@ impl Default for Limits {
 }
 
 /// A delivery of this engine.
-pub type Delivery = crate::protocol::Delivery<Message>;
+pub type Incoming = crate::protocol::Incoming<Message>;
 /// A delivery's content.
 pub type Body = crate::protocol::Body<Message>;
 /// An execution and the version of its item.

@@ -2,7 +2,7 @@
 
 use super::execution::{self, Behind, Shown};
 use super::stages::{in_keptns_words, overall, stages};
-use super::{MAX_PAGE, Page, Position, Views, Window};
+use super::{MAX_PAGE, Position, TimePage, Views, Window};
 use crate::item::{Item, Key};
 use crate::ports::{PortError, Ports, Query};
 use crate::projects;
@@ -62,10 +62,10 @@ impl<P: Ports> Views<'_, P> {
         filter: &SequenceFilter,
         size: usize,
         from: Position,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<TimePage, Refusal> {
         self.known(project).await?;
         let size = size.clamp(1, MAX_PAGE);
-        let mut page = Page { items: vec![], next: 0 };
+        let mut page = TimePage { items: vec![], next: 0 };
         if !filter.contexts.is_empty() || filter.prefix.is_some() {
             let contexts = match &filter.prefix {
                 Some(prefix) => self.contexts_like(project, prefix).await?,

@@ -4,7 +4,7 @@
 //! that begins at the execution were committed: records of lost races are not shown.
 
 use super::execution::Shown;
-use super::{MAX_PAGE, Page, Position, Views, Window, place, split};
+use super::{MAX_PAGE, Position, TimePage, Views, Window, place, split};
 use crate::item::Item;
 use crate::ports::{Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
@@ -98,7 +98,7 @@ impl<P: Ports> Views<'_, P> {
         filter: &EventFilter,
         size: usize,
         from: Position,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<TimePage, Refusal> {
         self.known(project).await?;
         let part = self.history(project, context, split(from).0).await?;
         Ok(page(&part, filter, size.clamp(1, MAX_PAGE), from, self.engine.ports.now()))
@@ -114,12 +114,12 @@ impl<P: Ports> Views<'_, P> {
         filter: &EventFilter,
         size: usize,
         from: Position,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<TimePage, Refusal> {
         self.known(project).await?;
         let size = size.clamp(1, MAX_PAGE);
         let began = self.engine.ports.now();
         let (listed, more) = self.contexts(project, filter.window, from, CONTEXTS).await?;
-        let mut all = Page { items: vec![], next: 0 };
+        let mut all = TimePage { items: vec![], next: 0 };
         let (mut bytes, mut read) = (0, 0);
         for together in listed.chunks(AT_ONCE) {
             let histories = try_join_all(together.iter().map(|entry| self.history(project, &entry.context, Timestamp(0)))).await?;
@@ -218,9 +218,9 @@ struct Part {
 }
 
 /// One page of a history.
-fn page(part: &Part, filter: &EventFilter, size: usize, from: Position, now: Timestamp) -> Page {
+fn page(part: &Part, filter: &EventFilter, size: usize, from: Position, now: Timestamp) -> TimePage {
     let (at, behind) = split(from);
-    let mut page = Page { items: vec![], next: 0 };
+    let mut page = TimePage { items: vec![], next: 0 };
     let (mut last, mut n, mut bytes) = (Timestamp(-1), 0, 0);
     for happened in &part.events {
         n = if happened.at == last { n + 1 } else { 1 };

@@ -1,7 +1,7 @@
 //! Executions one by one, in pages: a context may have more of them than its entry in the list of sequences shows.
 
 use super::execution::{self, Shown};
-use super::{MAX_PAGE, Page, Position, Views, Window};
+use super::{MAX_PAGE, Position, TimePage, Views, Window};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
@@ -57,16 +57,16 @@ impl<P: Ports> Views<'_, P> {
         filter: &ExecutionFilter,
         size: usize,
         from: Position,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<TimePage, Refusal> {
         let item = self.engine.projects().item(project).await?;
         let policy = self.engine.project(project, Some(&item)).await?.policy;
         let size = size.clamp(1, MAX_PAGE);
         if let Some(context) = &filter.context {
             let (found, next) = self.executions_of(project, context, filter, (size, from)).await?;
-            return Ok(Page { items: self.entries(project, &found, &policy).await?, next });
+            return Ok(TimePage { items: self.entries(project, &found, &policy).await?, next });
         }
         let (listed, more) = self.contexts(project, Window::default(), from, CONTEXTS).await?;
-        let mut page = Page { items: vec![], next: 0 };
+        let mut page = TimePage { items: vec![], next: 0 };
         let mut bytes = 0;
         for (place, entry) in listed.iter().enumerate() {
             let (found, _) = self.executions_of(project, &entry.context, filter, (LOOKED_AT, 0)).await?;

@@ -21,7 +21,7 @@ pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
 use crate::item::{Item, Key};
 use crate::ports::{Index, PortError, Ports, Query};
-pub use crate::protocol::page::{MAX_PAGE, Page, Position, Window};
+pub use crate::protocol::page::{MAX_PAGE, Position, TimePage, Window};
 use crate::protocol::page::{place, slot, split};
 use crate::refusal::Refusal;
 use crate::sequences::{Sequences, keys};

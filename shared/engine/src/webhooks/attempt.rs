@@ -10,7 +10,7 @@ use crate::sequences::waits;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
-use keelway_domain::webhooks::{Attempt, Delivery, End, Executor, Input};
+use keelway_domain::webhooks::{Delivery, End, Exchange, Executor, Input};
 
 /// The room in the item of a delivery that its attempts may take, in bytes.
 const ROOM: usize = 64 * 1024;
@@ -33,7 +33,7 @@ pub(super) struct Due<'a> {
 impl<'a, P: Ports, S: Sender> Work for Try<'a, P, S> {
     type Found = Delivery;
     type Task = Due<'a>;
-    type Outcome = Attempt;
+    type Outcome = Exchange;
 
     /// `None`: it ended long ago and has expired.
     async fn find(&self) -> Result<Option<Delivery>, PortError> {
@@ -66,12 +66,12 @@ impl<'a, P: Ports, S: Sender> Work for Try<'a, P, S> {
         Ok(Claim::Mine(Due { of, applied, place, now }))
     }
 
-    async fn outside(&self, x: &Delivery, due: &Due<'a>) -> Result<Option<Attempt>, PortError> {
+    async fn outside(&self, x: &Delivery, due: &Due<'a>) -> Result<Option<Exchange>, PortError> {
         let request = Request { of: &due.of, subscription: &due.applied.value, delivery: x, now: due.now };
         self.on.sender.send(&request).await.map(Some)
     }
 
-    async fn tell(&self, x: &Delivery, due: Due<'a>, attempt: Attempt) -> Result<Handled, PortError> {
+    async fn tell(&self, x: &Delivery, due: Due<'a>, attempt: Exchange) -> Result<Handled, PortError> {
         due.place.made(&attempt, self.on.ports.now());
         tracing::info!(
             webhook = %due.of,
@@ -100,6 +100,6 @@ fn has_room(x: &Delivery) -> bool {
     item.size() + ROOM.saturating_sub(json_bytes(&x.attempts)) <= MAX_ITEM_BYTES
 }
 
-fn json_bytes(attempts: &[Attempt]) -> usize {
+fn json_bytes(attempts: &[Exchange]) -> usize {
     crate::json::json(&attempts).len()
 }

@@ -1,7 +1,7 @@
 //! The engine's own messages.
 
 use super::NAME;
-use crate::protocol::{Letter, OwnMessage, Sameness, delivery};
+use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
 pub use keelway_domain::address::Address;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::Timestamp;
@@ -53,6 +53,6 @@ impl OwnMessage for Message {
 impl Message {
     /// The message on its way to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: delivery::body(self) }
+        Letter { to: NAME, body: incoming::body(self) }
     }
 }

@@ -30,7 +30,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{self, Attempt, Decision, Delivery, Executor, Facts, Health, Input, Subscription, decide};
+use keelway_domain::webhooks::{self, Decision, Delivery, Exchange, Executor, Facts, Health, Input, Subscription, decide};
 use serde_json::Value;
 use std::future::Future;
 
@@ -71,7 +71,7 @@ pub trait Sender: Send + Sync {
     ///
     /// # Errors
     /// A service of Keelway itself fails.
-    fn send(&self, request: &Request<'_>) -> impl Future<Output = Result<Attempt, PortError>> + Send;
+    fn send(&self, request: &Request<'_>) -> impl Future<Output = Result<Exchange, PortError>> + Send;
 }
 
 /// The sender of functions that make no requests: the API and the sweep.
@@ -79,7 +79,7 @@ pub trait Sender: Send + Sync {
 pub struct Nobody;
 
 impl Sender for Nobody {
-    async fn send(&self, _: &Request<'_>) -> Result<Attempt, PortError> {
+    async fn send(&self, _: &Request<'_>) -> Result<Exchange, PortError> {
         Err(PortError::Refused { request: "webhook", reason: "requests are made by the function webhooks only".into() })
     }
 }
@@ -87,7 +87,7 @@ impl Sender for Nobody {
 /// A delivery and the version of its item.
 pub type Loaded = protocol::Loaded<Delivery>;
 /// A message from the engine's queue.
-pub type Parcel = protocol::Delivery<Message>;
+pub type Incoming = protocol::Incoming<Message>;
 
 /// The engine on its ports.
 pub struct Webhooks<P, S = Nobody> {

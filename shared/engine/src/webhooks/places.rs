@@ -2,7 +2,7 @@
 
 use super::Address;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::Attempt;
+use keelway_domain::webhooks::Exchange;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +55,7 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     /// Records the result of the request.
-    pub fn made(self, attempt: &Attempt, now: Timestamp) {
+    pub fn made(self, attempt: &Exchange, now: Timestamp) {
         if let Some(receiver) = self.places.lock().get_mut(&self.of) {
             receiver.long = (attempt.ms >= LONG).then_some(now);
         }
@@ -83,7 +83,7 @@ mod tests {
     fn a_receiver_that_takes_long_gets_a_third_until_it_answers_or_a_while_has_passed() {
         let (places, now) = (Places::default(), Timestamp(1_795_222_266_686));
         let of = |name: &str| Address { namespace: "p".into(), name: name.into() };
-        let took = |ms| Attempt { ms, ..Attempt::default() };
+        let took = |ms| Exchange { ms, ..Exchange::default() };
         let free = |name: &str, at: Timestamp| {
             let mut taken = vec![];
             while taken.len() < PLACES

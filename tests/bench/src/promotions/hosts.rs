@@ -4,7 +4,7 @@ use super::stand::{HOST, TOKEN, name};
 use crate::cost::number;
 use keelway_cloud_tests::Problem;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Closed, Made, Outcome, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Seen};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
@@ -115,13 +115,13 @@ impl Memory {
 }
 
 impl Outside for Memory {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         self.find().await?;
         let mut books = self.books();
         if books.open.insert(task.identity()) {
             books.writes += 1;
         }
-        Ok(Outcome::Created(Made::PullRequest {
+        Ok(AttemptResult::Created(Made::PullRequest {
             number: books.writes,
             url: format!("https://{HOST}/pulls/{}", books.writes),
             branch: format!("promotions/{}/{:016x}", task.attempt.environment, task.identity()),

@@ -22,7 +22,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{
-    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Sameness, Verdict, delivery, invalid, run,
+    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Sameness, Verdict, incoming, invalid, run,
 };
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message on its way to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: delivery::body(self) }
+        Letter { to: NAME, body: incoming::body(self) }
     }
 }
 

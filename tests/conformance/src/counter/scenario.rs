@@ -225,7 +225,7 @@ impl Scenario for Counting {
     }
     fn published(&mut self, _: &mut Sim<Self>, _: &Publication) {}
     fn acknowledged(&mut self, sim: &mut Sim<Self>, _: u64, received: Received, handled: Handled) -> Result<(), String> {
-        let input = match (received.delivery::<Message>().map(|delivery| delivery.body), &received.parcel) {
+        let input = match (received.incoming::<Message>().map(|delivery| delivery.body), &received.parcel) {
             (_, Parcel::Event(event)) => {
                 let name = event.text("counter").unwrap_or_default();
                 Some((name.to_owned(), hash64(&[event.source.as_bytes(), event.id.as_bytes()])))

@@ -4,7 +4,7 @@ use super::planted::{Plant, Planted};
 use crate::engines::{BySequence, Engines};
 use crate::sim::{Hands, Outcome};
 use keelway_domain::event::CloudEvent;
-use keelway_domain::promotions::{Closed, Outcome as Attempted, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Seen};
 use keelway_engine::deployments::{self, Job};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions;
@@ -55,7 +55,7 @@ impl Seam {
 }
 
 impl Outside for Seam {
-    async fn carry_out(&self, task: &Task) -> Result<Attempted, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         self.by_sequence.carry_out(&self.taken(task)).await
     }
     async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {

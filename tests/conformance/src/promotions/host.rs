@@ -4,7 +4,7 @@
 use super::sequences::Run;
 use super::{Both, Plant, both};
 use keelway_domain::promotions::definition::PullRequest;
-use keelway_domain::promotions::{Made, Outcome};
+use keelway_domain::promotions::{AttemptResult, Made};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::attempts::Task;
 use keelway_world::promotions::host::{Call, Deed, End, GitHost, Repository, Trouble, Troubles, Verb};
@@ -227,9 +227,9 @@ impl Host {
     }
 
     /// Opens a pull request. There is at most one open for each branch.
-    pub fn open_request(&mut self, of: &Of, request: &PullRequest, branch: &str, now: Timestamp) -> Reply<Outcome> {
+    pub fn open_request(&mut self, of: &Of, request: &PullRequest, branch: &str, now: Timestamp) -> Reply<AttemptResult> {
         if let Some(place) = self.of(branch).filter(|place| self.requests[*place].state == State::Open) {
-            return (None, Some(Outcome::Created(self.made(place))));
+            return (None, Some(AttemptResult::Created(self.made(place))));
         }
         let details = json!({
             "base": request.base_branch, "branch": branch, "repository": request.url, "pipeline": of.pipeline, "again": of.again,
@@ -251,11 +251,11 @@ impl Host {
             title: format!("Promote {} in {} to {}", of.pipeline, of.environment, of.revision),
             comments: vec![],
         });
-        (trouble, Some(Outcome::Created(self.made(self.requests.len() - 1))))
+        (trouble, Some(AttemptResult::Created(self.made(self.requests.len() - 1))))
     }
 
     /// Takes a notification.
-    pub fn tell(&mut self, of: &Of, attempt: u32, now: Timestamp) -> Reply<Outcome> {
+    pub fn tell(&mut self, of: &Of, attempt: u32, now: Timestamp) -> Reply<AttemptResult> {
         let details = json!({"pipeline": of.pipeline, "environment": of.environment, "version": of.revision, "again": of.again});
         let trouble = self.call(Verb::Tell, of, None, details);
         if trouble.as_ref().is_some_and(|trouble| !trouble.happens()) {
@@ -263,7 +263,7 @@ impl Host {
         }
         self.writes += 1;
         self.told.push(Told { of: of.clone(), attempt, at: now });
-        (trouble, Some(Outcome::Done(Made::Notification { id: format!("{:016x}", of.identity) })))
+        (trouble, Some(AttemptResult::Done(Made::Notification { id: format!("{:016x}", of.identity) })))
     }
 
     /// The state of a promotion's pull request, and its place.

@@ -4,7 +4,7 @@ use super::Plant;
 use super::host::{Found, Of, Shared, State, commit};
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
-use keelway_domain::promotions::{Closed, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry, Seen};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
@@ -22,27 +22,27 @@ pub struct Reach {
     pub plant: Option<Plant>,
 }
 
-fn failed(reason: &str, message: impl Into<String>, retry: Retry) -> Outcome {
-    Outcome::Failed { why: Condition::new(reason, message), retry }
+fn failed(reason: &str, message: impl Into<String>, retry: Retry) -> AttemptResult {
+    AttemptResult::Failed { why: Condition::new(reason, message), retry }
 }
 
-pub(super) fn unreachable(error: &PortError) -> Outcome {
+pub(super) fn unreachable(error: &PortError) -> AttemptResult {
     failed("HostUnavailable", error.to_string(), Retry::Backoff)
 }
 
 /// What an attempt to tell somebody makes of what went wrong.
-fn told(trouble: &Trouble, now: Timestamp) -> Result<Outcome, PortError> {
+fn told(trouble: &Trouble, now: Timestamp) -> Result<AttemptResult, PortError> {
     Ok(match outcome(trouble, now)? {
-        Outcome::Failed { why, retry } if *trouble == Trouble::Word(Word::Lost) => {
+        AttemptResult::Failed { why, retry } if *trouble == Trouble::Word(Word::Lost) => {
             failed("ReceiverUnreachable", why.message, retry)
         }
-        Outcome::Failed { why, retry } => failed("ReceiverRefused", why.message, retry),
+        AttemptResult::Failed { why, retry } => failed("ReceiverRefused", why.message, retry),
         other => other,
     })
 }
 
 /// What an attempt makes of what went wrong.
-fn outcome(trouble: &Trouble, now: Timestamp) -> Result<Outcome, PortError> {
+fn outcome(trouble: &Trouble, now: Timestamp) -> Result<AttemptResult, PortError> {
     Ok(match trouble {
         Trouble::Limited { .. } => {
             let at = trouble.after().map_or(now, |after| now + after);
@@ -61,9 +61,11 @@ pub(super) fn stopped() -> PortError {
 }
 
 /// Why nothing was opened.
-fn stop(reason: &'static str, of: &Of) -> Outcome {
+fn stop(reason: &'static str, of: &Of) -> AttemptResult {
     match reason {
-        "NothingToPromote" => Outcome::Nothing(Condition::new(reason, format!("the base branch has {} already", of.revision))),
+        "NothingToPromote" => {
+            AttemptResult::Nothing(Condition::new(reason, format!("the base branch has {} already", of.revision)))
+        }
         "NoMarkerFound" => {
             let marker = format!("{{\"$promotion\": \"{}:{}\"}}", of.pipeline.replace('/', ":"), of.environment);
             failed(reason, format!("no file has the marker {marker}"), Retry::Patience)
@@ -83,7 +85,7 @@ impl Reach {
         format!("promotion/{}/{:016x}", task.attempt.environment, task.identity() ^ u64::from(own) << 7)
     }
 
-    async fn open(&self, task: &Task, request: &PullRequest) -> Result<Outcome, PortError> {
+    async fn open(&self, task: &Task, request: &PullRequest) -> Result<AttemptResult, PortError> {
         let (of, branch) = (Of::task(task), self.branch(task));
         let url = &request.url;
         let find = |_| self.host.lock().find(&of, &branch);
@@ -92,7 +94,7 @@ impl Reach {
             Err(error) => return Ok(unreachable(&error)),
         };
         match found {
-            Found::Request(made) => return Ok(Outcome::Created(made)),
+            Found::Request(made) => return Ok(AttemptResult::Created(made)),
             Found::Stop(reason) => return Ok(stop(reason, &of)),
             Found::Ready => {}
         }
@@ -100,7 +102,7 @@ impl Reach {
         self.answered(self.worker.outside(|| format!("open {branch} at {url}"), open).await)
     }
 
-    fn answered(&self, reply: Result<super::host::Reply<Outcome>, PortError>) -> Result<Outcome, PortError> {
+    fn answered(&self, reply: Result<super::host::Reply<AttemptResult>, PortError>) -> Result<AttemptResult, PortError> {
         match reply {
             Ok((None, Some(done))) => Ok(done),
             Ok((None, None)) => Err(stopped()),
@@ -146,7 +148,7 @@ impl Reach {
 }
 
 impl Outside for Reach {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let done = match &task.strategy {
             Strategy::Notification(_) => {
                 let of = Of::task(task);
@@ -161,7 +163,9 @@ impl Outside for Reach {
             Strategy::Sequence(sequence) => self.trigger(task, sequence).await,
         }?;
         Ok(match done {
-            Outcome::Failed { why, .. } if self.has(Plant::FailureFinal) => Outcome::Failed { why, retry: Retry::Never },
+            AttemptResult::Failed { why, .. } if self.has(Plant::FailureFinal) => {
+                AttemptResult::Failed { why, retry: Retry::Never }
+            }
             done => done,
         })
     }

@@ -6,7 +6,7 @@ use keelway_domain::condition::Condition;
 use keelway_domain::event::{PROMOTION, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::promotions::definition::Sequence;
-use keelway_domain::promotions::{Closed, Made, Outcome, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry, Seen};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::Task;
 use keelway_world::promotions::host::{End, Trouble, Verb, Word};
@@ -48,8 +48,8 @@ impl Host {
     }
 
     /// Begins the sequence of a promotion, which has only one.
-    fn trigger(&mut self, of: &Of, sequence: &Sequence) -> Reply<Outcome> {
-        let made = |run: &Run| Outcome::Created(Made::Sequence { context: run.context() });
+    fn trigger(&mut self, of: &Of, sequence: &Sequence) -> Reply<AttemptResult> {
+        let made = |run: &Run| AttemptResult::Created(Made::Sequence { context: run.context() });
         if let Some(run) = self.run(of) {
             return (None, Some(made(run)));
         }
@@ -112,10 +112,11 @@ impl Shared {
 
 impl Reach {
     /// Triggers a sequence, unless there is one.
-    pub(super) async fn trigger(&self, task: &Task, sequence: &Sequence) -> Result<Outcome, PortError> {
+    pub(super) async fn trigger(&self, task: &Task, sequence: &Sequence) -> Result<AttemptResult, PortError> {
         let of = Of::task(task);
         let trigger = |_| self.host.lock().trigger(&of, sequence);
-        let failed = |reason: &str, message: &str| Outcome::Failed { why: Condition::new(reason, message), retry: Retry::Backoff };
+        let failed =
+            |reason: &str, message: &str| AttemptResult::Failed { why: Condition::new(reason, message), retry: Retry::Backoff };
         match self.worker.outside(|| format!("trigger for {of:?}"), trigger).await {
             Ok((None, Some(done))) => Ok(done),
             Ok((Some(Trouble::Word(Word::Killed | Word::Unexpected)) | None, _)) => Err(stopped()),

@@ -1,7 +1,7 @@
 //! Who carries out the promotions of a world: the twins, or clients that reach real servers.
 
 use super::reach::Reach;
-use keelway_domain::promotions::{Closed, Outcome, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Seen};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub trait Real: Send + Sync {
     ///
     /// # Errors
     /// As there.
-    fn carry_out(&self, task: &Task) -> Result<Outcome, PortError>;
+    fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError>;
     /// As [`Outside::take_back`].
     ///
     /// # Errors
@@ -35,7 +35,7 @@ pub enum Servers {
 }
 
 impl Outside for Servers {
-    async fn carry_out(&self, task: &Task) -> Result<Outcome, PortError> {
+    async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         match self {
             Self::Twin(twin) => twin.carry_out(task).await,
             Self::Real(real) => real.carry_out(task),

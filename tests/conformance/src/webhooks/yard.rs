@@ -3,7 +3,7 @@
 use super::planted::{Plant, Planted};
 use keelway_domain::ids::{SubjectId, hash64};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::webhooks::{Attempt, id};
+use keelway_domain::webhooks::{Exchange, id};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::webhooks::{Address, Request, Sender, keys};
 use std::collections::{BTreeMap, HashMap};
@@ -82,7 +82,7 @@ impl Receivers {
 }
 
 impl Sender for Receivers {
-    async fn send(&self, request: &Request<'_>) -> Result<Attempt, PortError> {
+    async fn send(&self, request: &Request<'_>) -> Result<Exchange, PortError> {
         let (name, delivery) = (&request.of.name, request.delivery);
         let mood = lock(&self.yard).moods.get(name).copied().unwrap_or(Mood::Takes);
         for _ in 0..if mood == Mood::Slow { 4 } else { 0 } {
@@ -120,12 +120,12 @@ impl Sender for Receivers {
         let answer = if self.ports.plant == Some(Plant::SecretTold) { told } else { told.replace(SECRET, "***") };
         let error = if status.is_none() { "no answer within 10 s".to_owned() } else { String::new() };
         let answer = if status.is_some() { answer } else { String::new() };
-        Ok(Attempt { at: request.now, status, ms: 7, answer, error, retry_after })
+        Ok(Exchange { at: request.now, status, ms: 7, answer, error, retry_after })
     }
 }
 
 /// A time by which a request is at the earliest, after an attempt: as the documentation has it.
-pub fn earliest(attempt: &Attempt, made: usize) -> Timestamp {
+pub fn earliest(attempt: &Exchange, made: usize) -> Timestamp {
     const MINUTES: [i64; 10] = [0, 0, 5, 30, 120, 300, 600, 840, 1200, 1440];
     let pause = if made == 1 { Span::seconds(5) } else { Span::minutes(MINUTES[made.min(9)]) };
     let asked = attempt.retry_after.unwrap_or_default().min(Span::minutes(24 * 60));

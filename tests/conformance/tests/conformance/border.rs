@@ -10,7 +10,7 @@ use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::deployments::{Deployments, Limits};
 use keelway_engine::projects::ProjectSettings;
-use keelway_engine::protocol::{Body, Delivery, Inbox};
+use keelway_engine::protocol::{Body, Inbox, Incoming};
 use keelway_engine::sequences::{self, Sequences};
 use keelway_world::World;
 use keelway_world::deployments::Waiting;
@@ -41,7 +41,7 @@ fn a_task_that_was_not_let_in_is_told_the_same_after_the_consent_came() {
         git_commit_id: None,
         data: object(data),
     };
-    let delivery = Delivery { sent: BEGIN, again: false, body: Body::Event(event) };
+    let delivery = Incoming { sent: BEGIN, again: false, body: Body::Event(event) };
     block_on(engine.handle(&delivery)).unwrap();
     let consent = Consent { to: vec!["team-a".into()], may: vec![Act::Deploy], names: vec![] };
     let consents = Update::Set(Consents(vec![consent]));

@@ -2,7 +2,7 @@
 
 use crate::worker::Worker;
 use keelway_domain::time::Span;
-use keelway_domain::webhooks::Attempt;
+use keelway_domain::webhooks::Exchange;
 use keelway_engine::ports::PortError;
 use keelway_engine::webhooks::{Limits, Request, Sender, Webhooks};
 use serde::Deserialize;
@@ -69,7 +69,7 @@ impl Shared {
 }
 
 impl Sender for Receiver {
-    async fn send(&self, request: &Request<'_>) -> Result<Attempt, PortError> {
+    async fn send(&self, request: &Request<'_>) -> Result<Exchange, PortError> {
         let (webhook, n) = (request.of.name.clone(), request.delivery.attempts.len());
         let line = format!("{webhook} {} {}", request.delivery.id, n + 1);
         let reply = self.worker.outside(
@@ -83,11 +83,11 @@ impl Sender for Receiver {
                 replies.get(n).or(replies.last()).cloned().unwrap_or(Reply::Status(200))
             },
         );
-        let attempt = Attempt { at: request.now, ms: 7, ..Attempt::default() };
+        let attempt = Exchange { at: request.now, ms: 7, ..Exchange::default() };
         Ok(match reply.await? {
-            Reply::Status(status) => Attempt { status: Some(status), ..attempt },
-            Reply::Busy(status, seconds) => Attempt { status: Some(status), retry_after: Some(Span::seconds(seconds)), ..attempt },
-            Reply::Nothing(error) => Attempt { error, ms: 5000, ..attempt },
+            Reply::Status(status) => Exchange { status: Some(status), ..attempt },
+            Reply::Busy(status, seconds) => Exchange { status: Some(status), retry_after: Some(Span::seconds(seconds)), ..attempt },
+            Reply::Nothing(error) => Exchange { error, ms: 5000, ..attempt },
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::stand::{Answer, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
 use keelway_domain::cause::Cause;
-use keelway_domain::webhooks::{Attempt, id};
+use keelway_domain::webhooks::{Exchange, id};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Inbox;
 use keelway_engine::webhooks::{Address, Limits, Message, Request, Sender, Webhooks};
@@ -19,8 +19,8 @@ pub const SLACK: &str = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\n
 struct Says(u16);
 
 impl Sender for Says {
-    async fn send(&self, request: &Request<'_>) -> Result<Attempt, PortError> {
-        Ok(Attempt { at: request.now, status: Some(self.0), ms: 7, answer: "sorry".into(), ..Attempt::default() })
+    async fn send(&self, request: &Request<'_>) -> Result<Exchange, PortError> {
+        Ok(Exchange { at: request.now, status: Some(self.0), ms: 7, answer: "sorry".into(), ..Exchange::default() })
     }
 }
 

@@ -308,7 +308,7 @@ fn a_successor_does_not_wait_for_a_closing_that_nobody_carries_out() {
 #[test]
 fn an_attempt_that_got_somewhere_goes_on_at_once_and_waits_no_longer_for_it() {
     let mut stand = thrice_failed();
-    let soon = Outcome::Failed { why: Condition::new("HostUnavailable", "not done yet"), retry: Retry::Soon };
+    let soon = AttemptResult::Failed { why: Condition::new("HostUnavailable", "not done yet"), retry: Retry::Soon };
     stand.end("staging", &soon);
     assert_eq!(stand.promotion("staging").due, Some(stand.now + SOON));
     stand.pass(SOON);

@@ -29,7 +29,7 @@ fn by_sequence(names: &[&str]) -> Definition {
 }
 
 fn sequence_runs(stand: &mut Stand, name: &str) {
-    stand.end(name, &Outcome::Created(Made::Sequence { context: "c".into() }));
+    stand.end(name, &AttemptResult::Created(Made::Sequence { context: "c".into() }));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn nothing_begins_while_the_first_environment_is_in_between() {
 }
 
 /// Prod is on its way; staging, which had the revision, is unhealthy, and qa was put between them.
-fn overtaken(prod: &Outcome, qa: &[&str]) -> Stand {
+fn overtaken(prod: &AttemptResult, qa: &[&str]) -> Stand {
     let mut stand = Stand::new(definition(&["dev", "staging", "prod"]));
     stand.observe("dev", "v2/R");
     stand.create("staging", 1);
@@ -151,15 +151,15 @@ fn overtaken(prod: &Outcome, qa: &[&str]) -> Stand {
 fn what_overtakes_an_environment_is_taken_back_also_while_one_before_it_is_unhealthy() {
     let created = || {
         let url = "https://git.test/o/r/pulls/2".to_owned();
-        Outcome::Created(Made::PullRequest { number: 2, url, branch: "b2".into(), head: "h".into(), mergeable: None })
+        AttemptResult::Created(Made::PullRequest { number: 2, url, branch: "b2".into(), head: "h".into(), mergeable: None })
     };
     let kept = |stand: &Stand| stand.x.environments["prod"].promotion.is_some();
     assert!(!kept(&overtaken(&created(), &[])), "qa never had it");
     assert!(!kept(&overtaken(&failed(), &[])), "it would be attempted again");
     assert!(kept(&overtaken(&created(), &["v2/R", "v2/N"])), "qa had it");
-    let never = Outcome::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never };
+    let never = AttemptResult::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never };
     assert!(kept(&overtaken(&never, &[])), "nothing is on its way");
-    assert!(kept(&overtaken(&Outcome::Done(Made::Notification { id: "n".into() }), &[])), "it is done");
+    assert!(kept(&overtaken(&AttemptResult::Done(Made::Notification { id: "n".into() }), &[])), "it is done");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn what_was_attempted_needs_no_approval_that_is_asked_for_later() {
 fn what_failed_for_good_is_attempted_again_when_the_pipeline_says_another_way() {
     let mut stand = Stand::new(definition(&["dev", "staging"]));
     stand.observe("dev", "v2/R");
-    stand.end("staging", &Outcome::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
+    stand.end("staging", &AttemptResult::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
     stand.pass(Span::minutes(600));
     assert_eq!(stand.attempts().len(), 1);
     let Strategy::PullRequest(request) = &mut stand.definition.as_mut().unwrap().promotion.as_mut().unwrap().strategy else {
@@ -254,7 +254,7 @@ fn a_host_that_names_a_time_is_left_alone_until_then_and_a_moment_in_any_case() 
         let mut stand = Stand::new(definition(&["dev", "staging"]));
         stand.observe("dev", "v2/R");
         let at = stand.now + Span::minutes(minutes);
-        stand.end("staging", &Outcome::Failed { why: Condition::new("Limited", "later"), retry: Retry::At(at) });
+        stand.end("staging", &AttemptResult::Failed { why: Condition::new("Limited", "later"), retry: Retry::At(at) });
         assert_eq!(stand.promotion("staging").due, Some(stand.now + due));
     }
 }
@@ -270,7 +270,7 @@ fn what_an_earlier_attempt_made_is_known_to_whoever_takes_it_back() {
     stand.observe("dev", "v3/R");
     assert_eq!(stand.closings(), Vec::<String>::new());
     let made = Made::PullRequest { number: 7, url: "u".into(), branch: "b".into(), head: "h".into(), mergeable: None };
-    stand.give(Input::Ended(&first, &Outcome::Created(made.clone())));
+    stand.give(Input::Ended(&first, &AttemptResult::Created(made.clone())));
     assert_eq!(
         (stand.closings(), &stand.x.environments["staging"].closing[0].promotion.effect),
         (vec!["staging v2".to_owned()], &Some(made))
@@ -281,7 +281,7 @@ fn what_an_earlier_attempt_made_is_known_to_whoever_takes_it_back() {
 fn an_attempt_that_made_nothing_was_merged_by_nobody() {
     let mut stand = Stand::new(definition(&["dev", "staging"]));
     stand.observe("dev", "v2/R");
-    stand.end("staging", &Outcome::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
+    stand.end("staging", &AttemptResult::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
     see(&mut stand, "staging", &Seen::Succeeded("merged".into()));
     assert_eq!(stand.promotion("staging").phase, Phase::Failed);
     see(&mut stand, "staging", &Seen::Closed("closed".into()));
@@ -427,7 +427,7 @@ fn what_has_ended_badly_and_what_nobody_can_look_at() {
 fn what_nobody_watches_is_not_looked_at() {
     let mut stand = Stand::new(definition(&["dev", "staging"]));
     stand.observe("dev", "v2/R");
-    stand.end("staging", &Outcome::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
+    stand.end("staging", &AttemptResult::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
     let attempt = stand.attempt("staging");
     let facts =
         Facts { now: stand.now, cause: Cause::default(), definition: stand.definition.as_ref(), observations: &stand.observations };

@@ -67,7 +67,7 @@ fn somebody_who_is_still_at_it_has_until_the_end_of_the_lease() {
     stand.observe("dev", "v3/R");
     assert_eq!(stand.closings(), Vec::<String>::new());
     let made = Made::PullRequest { number: 7, url: "u".into(), branch: "b".into(), head: "h".into(), mergeable: None };
-    stand.give(Input::Ended(&old, &Outcome::Created(made)));
+    stand.give(Input::Ended(&old, &AttemptResult::Created(made)));
     assert_eq!(stand.closings(), ["staging v2"], "as soon as it is known");
     stand.give(Input::Closed(&old, &Closed::Closed));
     assert_eq!(stand.attempts(), ["staging v2", "staging v3"]);
@@ -76,7 +76,7 @@ fn somebody_who_is_still_at_it_has_until_the_end_of_the_lease() {
 
 #[test]
 fn nobody_waits_for_the_lease_of_an_attempt_that_has_ended() {
-    for outcome in [failed(), Outcome::Nothing(Condition::default())] {
+    for outcome in [failed(), AttemptResult::Nothing(Condition::default())] {
         let mut stand = Stand::new(definition(&["dev", "staging"]));
         stand.observe("dev", "v2/R");
         let old = stand.attempt("staging");
@@ -119,7 +119,7 @@ fn what_stops_a_pipeline() {
 fn a_revision_that_comes_back_is_promoted_again_and_a_flapping_one_is_not() {
     let mut stand = Stand::new(definition(&["dev", "staging"]));
     stand.observe("dev", "v2/R");
-    stand.end("staging", &Outcome::Done(Made::Notification { id: "n".into() }));
+    stand.end("staging", &AttemptResult::Done(Made::Notification { id: "n".into() }));
     stand.observe("staging", "v2/R");
     stand.observe("dev", "v2/N");
     stand.observe("dev", "v2/R");

@@ -154,7 +154,7 @@ impl Stand {
         Attempt::of(name, self.promotion(name))
     }
 
-    fn end(&mut self, name: &str, outcome: &Outcome) {
+    fn end(&mut self, name: &str, outcome: &AttemptResult) {
         let attempt = self.attempt(name);
         self.give(Input::Begin(&attempt));
         self.give(Input::Ended(&attempt, outcome));
@@ -163,7 +163,7 @@ impl Stand {
     fn create(&mut self, name: &str, number: u64) {
         let url = format!("https://git.test/o/r/pulls/{number}");
         let made = Made::PullRequest { number, url, branch: format!("b{number}"), head: "h".into(), mergeable: None };
-        self.end(name, &Outcome::Created(made));
+        self.end(name, &AttemptResult::Created(made));
     }
 
     fn command(&mut self, command: Command, by: &str) -> Option<Refused> {
@@ -176,6 +176,6 @@ fn at(environment: &str, revision: &str) -> At {
     At { environment: environment.into(), revision: revision.into() }
 }
 
-fn failed() -> Outcome {
-    Outcome::Failed { why: Condition::new("Broken", "the host answered 500"), retry: Retry::Backoff }
+fn failed() -> AttemptResult {
+    AttemptResult::Failed { why: Condition::new("Broken", "the host answered 500"), retry: Retry::Backoff }
 }

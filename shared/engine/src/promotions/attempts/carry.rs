@@ -9,7 +9,7 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Input, Made, Outcome, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{Attempt, AttemptResult, Closed, Input, Made, Phase, Pipeline, Promotion};
 use keelway_domain::time::{Span, Timestamp};
 
 pub(super) struct Carry<'a, P, O> {
@@ -23,7 +23,7 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
     /// Whether this message has begun the attempt, and the pipeline after that.
     type Found = (Handled, Option<Pipeline>);
     type Task = Task;
-    type Outcome = Outcome;
+    type Outcome = AttemptResult;
 
     async fn find(&self) -> Result<Option<Self::Found>, PortError> {
         let begun = self.on.pipelines.turn(self.of, Input::Begin(self.attempt), self.cause).await?;
@@ -43,14 +43,14 @@ impl<P: Ports, O: Outside> Work for Carry<'_, P, O> {
         Ok(task.map_or(Claim::Unwanted, |task| Claim::Mine(Task { authors, ..task })))
     }
 
-    async fn outside(&self, _: &Self::Found, task: &Task) -> Result<Option<Outcome>, PortError> {
+    async fn outside(&self, _: &Self::Found, task: &Task) -> Result<Option<AttemptResult>, PortError> {
         self.on.outside.carry_out(task).await.map(Some)
     }
 
-    async fn tell(&self, _: &Self::Found, _: Task, outcome: Outcome) -> Result<Handled, PortError> {
+    async fn tell(&self, _: &Self::Found, _: Task, outcome: AttemptResult) -> Result<Handled, PortError> {
         let ended = self.on.pipelines.turn(self.of, Input::Ended(self.attempt, &outcome), self.cause).await?;
         // Also after a conflict, which may have been caused by this same commit, whose answer was lost.
-        if matches!(outcome, Outcome::Created(Made::Sequence { .. })) {
+        if matches!(outcome, AttemptResult::Created(Made::Sequence { .. })) {
             self.has_followed().await?;
         }
         Ok(ended)

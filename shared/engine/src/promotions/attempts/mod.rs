@@ -17,7 +17,7 @@ use crate::protocol::{Handled, Inbox, Loaded};
 use keelway_domain::cause::Cause;
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Closed, Made, Outcome, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::promotions::{Attempt, AttemptResult, Closed, Made, Phase, Pipeline, Promotion, Seen};
 use keelway_domain::time::{Span, Timestamp};
 use std::future::Future;
 
@@ -61,7 +61,7 @@ pub struct Sight {
 /// The servers of other people. Each method may be repeated after it has had its effect, because it searches for the effect first.
 pub trait Outside: Send + Sync {
     /// Carries out an attempt, unless its effect exists already.
-    fn carry_out(&self, task: &Task) -> impl Future<Output = Result<Outcome, PortError>> + Send;
+    fn carry_out(&self, task: &Task) -> impl Future<Output = Result<AttemptResult, PortError>> + Send;
     /// Takes back the effect of an attempt, with a comment. An unknown effect is found by its identity.
     fn take_back(&self, task: &Task, comment: &str) -> impl Future<Output = Result<Closed, PortError>> + Send;
     /// Reads the state of the sequence that carries an attempt out. `None`: it continues.
@@ -71,7 +71,7 @@ pub trait Outside: Send + Sync {
 }
 
 /// A message that attempts receive.
-pub type Delivery = crate::protocol::Delivery<Job>;
+pub type Incoming = crate::protocol::Incoming<Job>;
 
 /// Carries out attempts.
 pub struct Attempts<P, O> {

@@ -6,7 +6,7 @@ use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::{BusEntry, Clock, Page, Query, Write};
-use keelway_engine::sequences::{Body, Delivery, Message};
+use keelway_engine::sequences::{Body, Incoming, Message};
 use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 
@@ -23,7 +23,7 @@ impl Bend for Mistake {
     }
 
     fn begin(&self, received: Option<&Received>) {
-        let delivery: Option<Delivery> = received.and_then(Received::delivery);
+        let delivery: Option<Incoming> = received.and_then(Received::incoming);
         let cause = delivery.as_ref().map_or(0, by_itself);
         let (mut message, mut outside) = (None, false);
         match delivery.map(|delivery| (delivery.sent, delivery.body)) {

@@ -11,7 +11,7 @@ use crate::bent::Bent;
 use keelway_domain::cause::Cause;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Page, Write};
-use keelway_engine::sequences::{Address, Body, Delivery, Message};
+use keelway_engine::sequences::{Address, Body, Incoming, Message};
 use keelway_world::worker::Worker;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -102,7 +102,7 @@ fn remade(item: Item, by: u64) -> Item {
 }
 
 /// A message as a cause of its own, also where its copies are the same cause: the mistakes take copies for different messages.
-fn by_itself(delivery: &Delivery) -> u64 {
+fn by_itself(delivery: &Incoming) -> u64 {
     let text = match &delivery.body {
         Body::Event(event) => event.to_bytes(),
         Body::Own(own) => own.to_body(),

@@ -5,7 +5,7 @@ use keelway_conformance::stand::{BEGIN, Stand, context, project, shipyard};
 use keelway_domain::names::{SequenceName, ServiceName};
 use keelway_domain::promotions::definition::{PromotionSpec, Sequence, Strategy};
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Closed, Made, Outcome, Phase, Pipeline, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Made, Phase, Pipeline, Seen};
 use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -21,8 +21,8 @@ use keelway_world::story::handle;
 struct Quick;
 
 impl Outside for Quick {
-    async fn carry_out(&self, _: &Task) -> Result<Outcome, PortError> {
-        Ok(Outcome::Created(Made::Sequence { context: "quick".into() }))
+    async fn carry_out(&self, _: &Task) -> Result<AttemptResult, PortError> {
+        Ok(AttemptResult::Created(Made::Sequence { context: "quick".into() }))
     }
     async fn take_back(&self, _: &Task, _: &str) -> Result<Closed, PortError> {
         Ok(Closed::Closed)

@@ -9,7 +9,7 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{Address, Limits, Promotions, keys};
-use keelway_engine::protocol::{Body, Delivery, Handled, Inbox};
+use keelway_engine::protocol::{Body, Handled, Inbox, Incoming};
 use keelway_world::World;
 use keelway_world::exec::block_on;
 use serde_json::json;
@@ -47,7 +47,7 @@ fn tell(world: &World, source: &str, (version, kind): (&str, &str)) -> Handled {
         git_commit_id: None,
         data: object(json!({"facts": [fact], "by": ["token:somebody"]})),
     };
-    block_on(engine.handle(&Delivery { sent: BEGIN, again: false, body: Body::Event(event) })).unwrap()
+    block_on(engine.handle(&Incoming { sent: BEGIN, again: false, body: Body::Event(event) })).unwrap()
 }
 
 #[test]

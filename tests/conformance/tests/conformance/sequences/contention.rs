@@ -6,7 +6,7 @@ use keelway_domain::event::{EventType, Kind};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::{Handled, Inbox};
-use keelway_engine::sequences::{Delivery, Limits, Sequences};
+use keelway_engine::sequences::{Incoming, Limits, Sequences};
 use keelway_world::exec::{Task, step};
 use std::task::Poll;
 
@@ -28,7 +28,7 @@ struct Count {
 type Running = (Timestamp, usize, Task<Result<Handled, PortError>>);
 
 /// Every worker handles one message after the other; whoever is ready first makes the next request.
-fn work(stand: &Stand, deliveries: &[Delivery]) -> Count {
+fn work(stand: &Stand, deliveries: &[Incoming]) -> Count {
     let (began, before) = (stand.world.now(), stand.world.core().request_count());
     let mut waiting = deliveries.iter();
     let mut running: Vec<Running> = vec![];

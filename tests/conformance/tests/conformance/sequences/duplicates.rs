@@ -6,7 +6,7 @@ use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::{Body, Delivery};
+use keelway_engine::sequences::{Body, Incoming};
 use keelway_world::core::{Fault, Method};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ const TASKS: [&str; 8] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8"];
 /// What a delivery of [`TASKS`] and production's task publishes: two starts, two ends, the trigger of production, nine tasks.
 const ONCE: usize = 2 + 2 + 1 + 9;
 
-fn of(event: CloudEvent, sent: Timestamp) -> Delivery {
-    Delivery { sent, again: false, body: Body::Event(event) }
+fn of(event: CloudEvent, sent: Timestamp) -> Incoming {
+    Incoming { sent, again: false, body: Body::Event(event) }
 }
 
 /// A delivery whose every input is kept, in the order in which it came.
-fn told() -> (Stand, Vec<Delivery>) {
+fn told() -> (Stand, Vec<Incoming>) {
     let stand = Stand::new(&shipyard(&TASKS, "release"));
     stand.emit(stand.trigger_event("c1"));
     let handled = stand.rest_with(|trigger| trigger.both());
@@ -32,7 +32,7 @@ fn told() -> (Stand, Vec<Delivery>) {
 }
 
 /// The same event again, at its own time: a copy, not a redelivery.
-fn replayed(stand: &Stand, inputs: &[Delivery]) {
+fn replayed(stand: &Stand, inputs: &[Incoming]) {
     for input in inputs {
         if let Body::Event(event) = &input.body {
             stand.emit(event.clone());
@@ -133,7 +133,7 @@ fn a_history_replayed_while_the_last_task_is_open_publishes_nothing() {
     let handled = stand.rest_with(|trigger| if trigger.task == "release" { vec![] } else { trigger.both() });
     let before = stand.publications();
     assert_eq!(before, ONCE - 1, "all but production's end");
-    let inputs: Vec<Delivery> = handled.into_iter().filter(|delivery| matches!(delivery.body, Body::Event(_))).collect();
+    let inputs: Vec<Incoming> = handled.into_iter().filter(|delivery| matches!(delivery.body, Body::Event(_))).collect();
     replayed(&stand, &inputs);
     assert_eq!(stand.publications(), before);
 }

@@ -12,7 +12,7 @@ use keelway_engine::projects::NewShipyard;
 use keelway_engine::resources;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::retry::Wanted;
-use keelway_engine::sequences::{Body, Delivery, Loaded, Message, keys, remediation};
+use keelway_engine::sequences::{Body, Incoming, Loaded, Message, keys, remediation};
 use keelway_world::exec::{block_on, step};
 
 /// Nothing ever begins in dev.
@@ -128,7 +128,7 @@ fn a_lane_that_is_handed_to_one_that_ends_at_that_moment_goes_to_the_next() {
 }
 
 /// Handles what is due until an abort is next, but for a grant to somebody who has ended: nobody ever sees that.
-fn until_an_abort(stand: &Stand) -> Option<(u64, Delivery)> {
+fn until_an_abort(stand: &Stand) -> Option<(u64, Incoming)> {
     while let Some((id, delivery)) = stand.receive() {
         let late = match &delivery.body {
             Body::Own(Message::Abort { .. }) => return Some((id, delivery)),

@@ -1,7 +1,7 @@
 //! Parses a queue's message into a delivery. A pure function, which functions and tests share.
 
 use keelway_domain::time::Timestamp;
-use keelway_engine::protocol::{Body, Delivery};
+use keelway_engine::protocol::{Body, Incoming};
 use keelway_wire::cloudevent::from_bus_envelope;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -24,8 +24,8 @@ pub struct NotUnderstood {
 ///
 /// # Errors
 /// An own message is unknown. Everything else is at least [`Body::Invalid`].
-pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -> Result<Delivery<M>, NotUnderstood> {
-    let invalid = |reason: String| Delivery { sent, again, body: Body::Invalid { reason, text: shortened(body) } };
+pub fn incoming<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -> Result<Incoming<M>, NotUnderstood> {
+    let invalid = |reason: String| Incoming { sent, again, body: Body::Invalid { reason, text: shortened(body) } };
     let json: Value = match serde_json::from_str(body) {
         Ok(json) => json,
         Err(error) => return Ok(invalid(format!("the message is not JSON: {error}"))),
@@ -34,10 +34,10 @@ pub fn delivery<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -
         // Only the kind is named: the parser's text would copy the content of the message into the log.
         let kind: String = kind.as_str().unwrap_or("not text").chars().take(20).collect();
         let message: M = serde_json::from_value(json).map_err(|_| NotUnderstood { kind })?;
-        return Ok(Delivery { sent, again, body: Body::Own(message) });
+        return Ok(Incoming { sent, again, body: Body::Own(message) });
     }
     Ok(match from_bus_envelope(&json, sent) {
-        Ok(event) => Delivery { sent, again, body: Body::Event(event) },
+        Ok(event) => Incoming { sent, again, body: Body::Event(event) },
         Err(error) => invalid(error.to_string()),
     })
 }
@@ -88,8 +88,8 @@ mod tests {
 
     const SENT: Timestamp = Timestamp(1_795_222_266_686);
 
-    fn read(body: &str) -> Result<Delivery<Message>, NotUnderstood> {
-        delivery(body, SENT, false)
+    fn read(body: &str) -> Result<Incoming<Message>, NotUnderstood> {
+        incoming(body, SENT, false)
     }
 
     #[test]
@@ -106,8 +106,8 @@ mod tests {
             "shkeptncontext": "c-1", "datacontenttype": "application/json", "data": {"project": "shop", "stage": "dev", "service": "cart"},
         });
         let envelope = json!({"version": "0", "detail-type": event["type"], "source": "me", "detail": event});
-        let delivery = read(&envelope.to_string()).unwrap();
-        let Body::Event(event) = &delivery.body else { panic!("{delivery:?}") };
+        let incoming = read(&envelope.to_string()).unwrap();
+        let Body::Event(event) = &incoming.body else { panic!("{incoming:?}") };
         assert_eq!(event.time, SENT, "an absent time is the time of sending, the same on every redelivery");
     }
 

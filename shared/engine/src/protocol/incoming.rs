@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 /// A message from a queue. It may be delivered again, so nothing in it is random or depends on the time of receipt.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Delivery<M> {
+pub struct Incoming<M> {
     /// When it was first put into the queue (`SentTimestamp`): the same on every redelivery, so it orders acceptance.
     pub sent: Timestamp,
     /// Whether this is a redelivery (`ApproximateReceiveCount`), or a dead letter that is sent again.
@@ -53,7 +53,7 @@ pub enum Sameness {
     Copied,
 }
 
-impl<M: OwnMessage> Delivery<M> {
+impl<M: OwnMessage> Incoming<M> {
     /// The cause of the message, which all its deliveries share, and its copies as [`Sameness`] says.
     pub fn cause(&self) -> Cause {
         let (text, sameness) = match &self.body {
