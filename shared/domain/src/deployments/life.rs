@@ -277,7 +277,14 @@ impl Step<'_> {
 
     /// An alarm went on or off.
     pub fn alarm(&mut self, name: &str, on: bool, at: Timestamp) {
-        let Some(auto) = self.facts.applied.and_then(|applied| applied.definition.auto_rollback.clone()) else { return };
+        let Some(applied) = self.facts.applied else {
+            // A deleted config keeps up with the alarms that it knows: when it is applied again, an older event changes nothing.
+            if let Some(known) = self.next.alarms.get_mut(name).filter(|(_, since)| *since < at) {
+                *known = (on, at);
+            }
+            return;
+        };
+        let Some(auto) = applied.definition.auto_rollback.clone() else { return };
         if !auto.alarms.iter().any(|known| known == name) {
             return;
         }

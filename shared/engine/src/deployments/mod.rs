@@ -251,6 +251,11 @@ impl Turn<'_, '_> {
         Ok(Verdict::Done(Handled::Stale))
     }
 
+    /// Whether it is about an alarm that the config knows. A deleted config takes note of it, too.
+    fn is_known_alarm(&self, old: Option<&Config>) -> bool {
+        matches!(self.input, Input::Alarm(name, ..) if old.is_some_and(|x| x.alarms.contains_key(name)))
+    }
+
     /// The task names a config that does not exist, or is being deleted.
     async fn for_nobody<P: Ports>(&self, engine: &Deployments<P>) -> Result<Verdict<Config>, PortError> {
         let Some(task) = self.task() else { return Ok(Verdict::Late) };
@@ -303,7 +308,7 @@ impl<P: Ports> Handler<Config, Deployments<P>> for Turn<'_, '_> {
         }
         let old = found.map(|loaded| &loaded.x);
         let new = || Config::new(&self.to.namespace, &self.to.name, now);
-        let x = match self.state(old, applied.is_some(), new) {
+        let x = match self.state(old, applied.is_some() || self.is_known_alarm(old), new) {
             Some(x) => x,
             None if self.task().is_some() => return self.for_nobody(engine).await,
             None => return self.deleted(engine, old).await,
