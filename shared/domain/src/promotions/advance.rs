@@ -6,9 +6,10 @@ use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec, St
 use super::facts::{Attempt, Decision, Facts, Order, PICK_UP, may_have_made};
 use super::gates::{self, Gate};
 use super::observe::{self, First, Later};
-use super::state::{Phase, Pipeline, Promotion, Run};
+use super::state::{MAX_RETURNS, Phase, Pipeline, Promotion, Run};
 use crate::condition::Condition;
 use crate::level;
+use crate::note::Note;
 use crate::time::{Span, Timestamp};
 
 /// Why the next environments wait: the promotion failed, although the targets run its revision.
@@ -87,13 +88,43 @@ impl Step<'_> {
                 }
             }
         }
-        let number = self.next.run.as_ref().map_or(self.next.past_runs, |run| run.number) + 1;
+        let (number, before) =
+            self.next.run.as_ref().map_or((self.next.past_runs, ""), |run| (run.number, run.revision.as_str()));
+        let returns = self.returns(definition, revision);
         let authors = observe::authors(environment, self.facts.observations);
-        self.next.run = Some(Run { number, revision: revision.to_owned(), since: self.facts.now, authors });
+        let run = Run {
+            number: number + 1,
+            revision: revision.to_owned(),
+            since: self.facts.now,
+            authors,
+            before: before.to_owned(),
+            returns,
+        };
+        if returns == MAX_RETURNS {
+            self.break_circle(&environment.name, &run);
+        }
+        self.next.run = Some(run);
         for environment in definition.environments.iter().skip(1) {
             let why = Condition::new("Superseded", format!("superseded by {revision}"));
             self.give_up(&environment.name, why);
         }
+    }
+
+    /// How many runs in succession return to the revision of the run before the last, if the next one promotes this revision. After the
+    /// limit, they are counted anew.
+    fn returns(&self, definition: &Definition, revision: &str) -> u32 {
+        let run = self.next.run.as_ref().filter(|run| !run.before.is_empty() && definition.compare.same(&run.before, revision));
+        run.map_or(0, |run| run.returns % MAX_RETURNS + 1)
+    }
+
+    /// Suspends the pipeline, because its first environment returns to the same two revisions again and again.
+    fn break_circle(&mut self, first: &str, run: &Run) {
+        let message = format!(
+            "{first} has alternated between {} and {} {MAX_RETURNS} times: look whether another pipeline promotes back into it",
+            run.before, run.revision
+        );
+        let note = Note { by: "keelway".to_owned(), at: self.facts.now, message, ..Note::default() };
+        self.next.suspended.get_or_insert(note);
     }
 
     /// Whether the present run is not complete, and can continue without a person.

@@ -16,6 +16,9 @@ pub const MAX_ABANDONED: usize = 50;
 
 /// The most attempts of an environment that are being taken back. The oldest become history ([`NOT_TAKEN_BACK`]).
 pub const MAX_CLOSING: usize = 20;
+/// A pipeline whose runs return so often in succession to the revision before the last is suspended: two pipelines that promote back
+/// what the other one has promoted would exchange two revisions for ever.
+pub const MAX_RETURNS: u32 = 10;
 /// The reason of a promotion that was abandoned because its pull request was closed or its sequence aborted.
 pub const CLOSED: &str = "Closed";
 /// The reason of a promotion that waits for its open pull request.
@@ -125,6 +128,12 @@ pub struct Run {
     /// The identities of the revision's authors. Empty: they are not known.
     #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
     pub authors: Vec<String>,
+    /// The revision of the run before. Empty: there was none.
+    #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
+    pub before: String,
+    /// How many runs in succession, up to this one, returned to the revision of the run before the last.
+    #[serde(rename = "k", default, skip_serializing_if = "is_none")]
+    pub returns: u32,
 }
 
 fn is_zero(n: &u64) -> bool {
