@@ -78,27 +78,29 @@ pub struct GetKind(pub &'static Kind, pub Asked);
 /// `delete`, of a kind.
 pub struct DeleteKind(pub &'static Kind, pub Deleted);
 
-fn command(verb: &Verb) -> Command {
-    Command::new(verb.name).about(verb.about).after_help(verb.examples).visible_aliases(verb.aliases.iter().copied())
+fn command(verb: &Verb, arguments: fn(Command) -> Command) -> Command {
+    // The arguments bring the description of their struct, which the verb's own replaces.
+    let command = arguments(Command::new(verb.name)).about(verb.about);
+    command.after_help(verb.examples).visible_aliases(verb.aliases.iter().copied())
 }
 
 fn to_get(kind: &Kind) -> Command {
-    let command = command(&kind.get);
-    match kind.place {
-        Place::Namespace => GetNamed::augment_args(command),
-        Place::Id => GetConfigs::augment_args(command),
-        Place::Project => GetInProject::augment_args(command),
-        Place::Installation => GetGlobal::augment_args(command),
-    }
+    let arguments = match kind.place {
+        Place::Namespace => GetNamed::augment_args,
+        Place::Id => GetConfigs::augment_args,
+        Place::Project => GetInProject::augment_args,
+        Place::Installation => GetGlobal::augment_args,
+    };
+    command(&kind.get, arguments)
 }
 
 fn to_delete(kind: &Kind) -> Command {
-    let command = command(&kind.delete);
-    match kind.place {
-        Place::Namespace | Place::Id => DeleteNamed::augment_args(command),
-        Place::Project => DeleteInProject::augment_args(command),
-        Place::Installation => DeleteGlobal::augment_args(command),
-    }
+    let arguments = match kind.place {
+        Place::Namespace | Place::Id => DeleteNamed::augment_args,
+        Place::Project => DeleteInProject::augment_args,
+        Place::Installation => DeleteGlobal::augment_args,
+    };
+    command(&kind.delete, arguments)
 }
 
 macro_rules! of_kinds {

@@ -18,12 +18,13 @@ use crate::error::CliError;
 use crate::output::say_data;
 use crate::table::Table;
 use keelway_domain::time::Timestamp;
+use keelway_wire::manifest::schema_kinds;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// In the order of help.
-static KINDS: [Kind; 7] = [
+static KINDS: &[Kind] = &[
     schedule::KIND,
     pipeline::KIND,
     cluster::KIND,
@@ -69,6 +70,28 @@ pub enum Place {
     Id,
     Project,
     Installation,
+}
+
+/// What `apply` does, in its help.
+pub fn about_apply() -> String {
+    let kinds: Vec<&str> = schema_kinds().iter().copied().filter(|kind| !["List", "Template"].contains(kind)).collect();
+    format!("Put manifests in force: kinds {}, alone or in a List or a Template", listed(&kinds, "and"))
+}
+
+/// What `delete` does, in its help.
+pub fn about_delete() -> String {
+    let nouns = ["project", "service"].into_iter().chain(KINDS.iter().map(|kind| kind.noun));
+    let one = |noun: &str| format!("{} {noun}", if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" });
+    format!("Delete {}", listed(&nouns.map(one).collect::<Vec<_>>(), "or"))
+}
+
+fn listed<T: AsRef<str>>(all: &[T], word: &str) -> String {
+    let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match all.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, rest)) => format!("{} {word} {last}", rest.join(", ")),
+        None => String::new(),
+    }
 }
 
 /// The word that lists those of a kind.

@@ -106,6 +106,10 @@ impl<P: Ports> Kept for Configs<'_, P> {
         Ok((found.into_iter().map(plain).collect(), next))
     }
 
+    async fn names(&self, namespace: &str, after: Option<&str>, limit: u32) -> Answer<(Vec<String>, Option<String>)> {
+        Ok(self.0.configs().names(namespace, after, limit).await?)
+    }
+
     async fn everywhere(&self, among: Option<&[ProjectName]>, after: Option<&str>, limit: u32) -> Answer<Page<Definition>> {
         let (found, next) = self.0.configs().everywhere(among, after, limit).await?;
         Ok((found.into_iter().map(plain).collect(), next))

@@ -221,7 +221,7 @@ impl<K: Kind> Document for K {
     async fn count<P: Ports>(&self, api: &Api<P>, most: usize) -> Answer<usize> {
         let (mut found, mut after) = (0, None);
         loop {
-            let (page, next) = K::kept(api).page(self.said().namespace, after.as_deref(), PAGE).await?;
+            let (page, next) = K::kept(api).names(self.said().namespace, after.as_deref(), PAGE).await?;
             found += page.len();
             after = next;
             if found >= most || after.is_none() {

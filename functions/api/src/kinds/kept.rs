@@ -20,7 +20,14 @@ pub trait Kept: Send + Sync {
     fn get(&self, at: &Address) -> impl Future<Output = Answer<Option<Declared<Self::Spec>>>> + Send;
     /// At most `limit` of a namespace, those after a name, by name.
     fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> impl Future<Output = Answer<Page<Self::Spec>>> + Send;
-    /// The same of all namespaces, or of those `among` them; `<namespace>/<name>` tells where a page ended. Empty for what is
+    /// The names on such a page, also of definitions that cannot be read.
+    fn names(
+        &self,
+        namespace: &str,
+        after: Option<&str>,
+        limit: u32,
+    ) -> impl Future<Output = Answer<(Vec<String>, Option<String>)>> + Send;
+    /// The same page of all namespaces, or of those `among` them; `<namespace>/<name>` tells where a page ended. Empty for what is
     /// listed for each namespace alone.
     fn everywhere(
         &self,
@@ -47,6 +54,10 @@ impl<P: Ports, K: declare::Kind<Spec: Vouched> + Send> Kept for Declarations<'_,
 
     async fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> Answer<Page<K::Spec>> {
         Ok(self.page(namespace, after, limit).await?)
+    }
+
+    async fn names(&self, namespace: &str, after: Option<&str>, limit: u32) -> Answer<(Vec<String>, Option<String>)> {
+        Ok(self.names(namespace, after, limit).await?)
     }
 
     async fn everywhere(&self, among: Option<&[ProjectName]>, after: Option<&str>, limit: u32) -> Answer<Page<K::Spec>> {

@@ -78,10 +78,7 @@ pub trait Kind: Send + Sync + 'static {
     }
     /// The names of those in a namespace, some of them.
     fn names<P: Ports>(api: &Api<P>, namespace: &str) -> impl Future<Output = Answer<Vec<String>>> + Send {
-        async move {
-            let (known, _) = Self::kept(api).page(namespace, None, KNOWN).await?;
-            Ok(known.into_iter().map(|(at, _)| at.name).collect())
-        }
+        async move { Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0) }
     }
     /// Deletes one. `false`: there is none.
     fn delete<P: Ports>(api: &Api<P>, _caller: &Caller, at: &Address) -> impl Future<Output = Answer<bool>> + Send {
@@ -107,8 +104,8 @@ pub async fn inside<P: Ports>(api: &Api<P>, project: &str) -> Answer<Vec<String>
 }
 
 async fn some<K: Kind, P: Ports>(api: &Api<P>, project: &str) -> Answer<Vec<String>> {
-    let (found, _) = K::kept(api).page(project, None, 3).await?;
-    Ok(found.iter().map(|(of, _)| format!("{} {of}", K::NOUN)).collect())
+    let (found, _) = K::kept(api).names(project, None, 3).await?;
+    Ok(found.iter().map(|name| format!("{} {project}/{name}", K::NOUN)).collect())
 }
 
 /// The refusal of one that does not exist, with the names of those that do.

@@ -51,9 +51,8 @@ impl Kind for ScheduleManifest {
 
     /// Of a project that does not exist, that is said.
     async fn names<P: Ports>(api: &Api<P>, namespace: &str) -> Answer<Vec<String>> {
-        let project = api.engine().projects().find(namespace).await?.settings.name;
-        let page = api.engine().schedules().page(&project, None, KNOWN).await?;
-        Ok(page.schedules.into_iter().map(|one| one.name).collect())
+        api.engine().projects().find(namespace).await?;
+        Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0)
     }
 
     async fn delete<P: Ports>(api: &Api<P>, caller: &Caller, at: &Address) -> Answer<bool> {
@@ -87,6 +86,11 @@ impl<P: Ports> Kept for Schedules<'_, P> {
     async fn page(&self, namespace: &str, after: Option<&str>, limit: u32) -> Answer<Page<Spec>> {
         let page = self.0.schedules().page(&project(namespace)?, after, limit).await?;
         Ok((page.schedules.into_iter().map(plain).collect(), page.next))
+    }
+
+    async fn names(&self, namespace: &str, after: Option<&str>, limit: u32) -> Answer<(Vec<String>, Option<String>)> {
+        let (found, next) = self.page(namespace, after, limit).await?;
+        Ok((found.into_iter().map(|(at, _)| at.name).collect(), next))
     }
 
     /// How large one may be is checked with what it says.

@@ -236,11 +236,30 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         after: Option<&str>,
         limit: u32,
     ) -> Result<namespaces::Entries<(Address, Declared<K::Spec>)>, PortError> {
+        let (found, next) = self.within(namespace, (after, limit), read::<K>).await?;
+        Ok((found.into_iter().map(|(name, one)| (Address::new(namespace, name), one)).collect(), next))
+    }
+
+    /// The names on such a page, also of definitions that cannot be read.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub async fn names(&self, namespace: &str, after: Option<&str>, limit: u32) -> Result<namespaces::Entries<String>, PortError> {
+        let exists = |item: &Item| Ok((!matches!(read::<K>(item), Ok(None))).then_some(()));
+        let (found, next) = self.within(namespace, (after, limit), exists).await?;
+        Ok((found.into_iter().map(|(name, ())| name).collect(), next))
+    }
+
+    async fn within<T: Send>(
+        &self,
+        namespace: &str,
+        page: (Option<&str>, u32),
+        read: impl Fn(&Item) -> Result<Option<T>, PortError> + Send,
+    ) -> Result<namespaces::Entries<(String, T)>, PortError> {
         let shelf = self.kind.shelf(namespace);
         let name = |sort: &str| sort.strip_prefix(&shelf.prefix).unwrap_or(sort).to_owned();
-        let (found, next) = self.look(&shelf, after, limit).await?;
-        let address = |sort: &str| Address { namespace: namespace.to_owned(), name: name(sort) };
-        Ok((found.into_iter().map(|(sort, one)| (address(&sort), one)).collect(), next.as_deref().map(name)))
+        let (found, next) = self.look(&shelf, page, read).await?;
+        Ok((found.into_iter().map(|(sort, one)| (name(&sort), one)).collect(), next.as_deref().map(name)))
     }
 
     /// Like [`Self::page`], over all namespaces or `among` some, by namespace and name: `<namespace>/<name>` is the end of a page.
@@ -259,25 +278,25 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
         if let Some(among) = among {
             return namespaces::page(self.ports, self, namespaces::Wanted { among, after, limit }).await;
         }
-        let (found, next) = self.look(&shared, after, limit).await?;
+        let (found, next) = self.look(&shared, (after, limit), read::<K>).await?;
         Ok((found.into_iter().map(|(sort, one)| (Address::parse(&sort), one)).collect(), next))
     }
 
-    /// Definitions by sort key, and the last key if there may be more. Tombstones are skipped.
-    async fn look(
+    /// What `read` returns for each item, by sort key, and the last key if there may be more. Tombstones are skipped.
+    async fn look<T: Send>(
         &self,
         shelf: &Shelf,
-        after: Option<&str>,
-        limit: u32,
-    ) -> Result<namespaces::Entries<(String, Declared<K::Spec>)>, PortError> {
+        (after, limit): (Option<&str>, u32),
+        read: impl Fn(&Item) -> Result<Option<T>, PortError> + Send,
+    ) -> Result<namespaces::Entries<(String, T)>, PortError> {
         let mut after = after.map(|name| Cursor { key: shelf.key(name), index_sort: None });
-        let mut all: Vec<(String, Declared<K::Spec>)> = vec![];
+        let mut all: Vec<(String, T)> = vec![];
         for _ in 0..LOOKS {
             let left = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
             let query = Query::table(shelf.partition.clone(), left).prefix(&shelf.prefix).after(after);
             let page = self.ports.query(&query).await?;
             for item in &page.items {
-                all.extend(read::<K>(item)?.map(|one| (item.key.sk.clone(), one)));
+                all.extend(read(item)?.map(|one| (item.key.sk.clone(), one)));
             }
             after = page.next;
             if after.is_none() || all.len() >= limit as usize {

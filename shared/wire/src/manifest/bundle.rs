@@ -108,7 +108,7 @@ fn kind(node: &Node) -> Option<&str> {
 
 /// Whether an object is meant for Keelway. One whose kind is mistyped is.
 fn is_taken(node: &Node) -> bool {
-    kind(node).is_none_or(|kind| nearest(kind, KINDS).is_some())
+    kind(node).is_none_or(|kind| nearest(kind, KINDS.iter().copied()).is_some())
 }
 
 /// One object, on its own. Objects that others apply are named.

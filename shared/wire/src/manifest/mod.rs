@@ -1,5 +1,4 @@
-//! Manifests: `Project`, `Shipyard`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`,
-//! `ArtifactSource` and `WebhookSubscription`, several documents in one text, YAML or JSON, each by itself or in a `List` or a
+//! Manifests of each kind of [`Document`], several documents in one text, YAML or JSON, each by itself or in a `List` or a
 //! `Template`.
 //!
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
@@ -50,6 +49,7 @@ pub use webhook::WebhookManifest;
 use bundle::Given;
 use finding::Report;
 use keelway_domain::names::ProjectName;
+use levels::Level;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tree::Node;
@@ -83,9 +83,9 @@ impl Parsed {
 /// What reads a document of a kind.
 type Reader = fn(&Node, &str, &mut Report) -> Option<Document>;
 
-/// Makes [`Document`] and the tables of kinds. A line has a kind, what sentences call it, what reads it, and its name.
+/// Makes [`Document`] and the tables of kinds. A line has a kind, what sentences call it, its fields, what reads it, and its name.
 macro_rules! documents {
-    ($($variant:ident($manifest:ty): $kind:literal, $noun:literal, $read:expr, $name:expr;)*) => {
+    ($($variant:ident($manifest:ty): $kind:literal, $noun:literal, $($level:ident)::+, $read:expr, $name:expr;)*) => {
         /// One valid document.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Document {
@@ -113,13 +113,23 @@ macro_rules! documents {
         }
 
         /// The kinds that are taken.
-        const KINDS: [&str; 12] = [$($kind,)* "List", "Template"];
+        const KINDS: &[&str] = &[$($kind,)* "List", "Template"];
 
         /// What sentences call a kind.
         pub fn noun(kind: &str) -> &str {
             match kind {
                 $($kind => $noun,)*
                 kind => kind,
+            }
+        }
+
+        /// The fields at the top of a document; of a deployment config, those of today's form.
+        fn level(kind: &str) -> Option<&'static Level> {
+            match kind {
+                $($kind => Some(&levels::$($level)::+),)*
+                "List" => Some(&levels::bundles::LIST),
+                "Template" => Some(&levels::bundles::TEMPLATE),
+                _ => None,
             }
         }
 
@@ -133,18 +143,23 @@ macro_rules! documents {
 }
 
 documents! {
-    Shipyard(ShipyardManifest): "Shipyard", "shipyard", shipyard::read, |one| or_without(&one.metadata_name);
-    Project(ProjectManifest): "Project", "project", project::read, |one| one.name.to_string();
-    Remediation(RemediationManifest): "Remediation", "remediation", remediation::read, |one| or_without(&one.metadata_name);
-    Schedule(Box<ScheduleManifest>): "Schedule", "schedule", schedule::read, |one| at(&one.project, &one.name);
-    Pipeline(Box<PipelineManifest>): "Pipeline", "pipeline", pipeline::read, |one| at(&one.namespace, &one.name);
-    Cluster(ClusterManifest): "Cluster", "cluster", registry::cluster, |one| at(&one.namespace, &one.name);
-    GitHost(GitHostManifest): "GitHost", "git host", registry::git_host, |one| one.name.clone();
+    Shipyard(ShipyardManifest):
+        "Shipyard", "shipyard", shipyards::SHIPYARD, shipyard::read, |one| or_without(&one.metadata_name);
+    Project(ProjectManifest): "Project", "project", projects::PROJECT, project::read, |one| one.name.to_string();
+    Remediation(RemediationManifest):
+        "Remediation", "remediation", remediations::REMEDIATION, remediation::read, |one| or_without(&one.metadata_name);
+    Schedule(Box<ScheduleManifest>):
+        "Schedule", "schedule", schedules::SCHEDULE, schedule::read, |one| at(&one.project, &one.name);
+    Pipeline(Box<PipelineManifest>):
+        "Pipeline", "pipeline", pipelines::PIPELINE, pipeline::read, |one| at(&one.namespace, &one.name);
+    Cluster(ClusterManifest): "Cluster", "cluster", pipelines::CLUSTER, registry::cluster, |one| at(&one.namespace, &one.name);
+    GitHost(GitHostManifest): "GitHost", "git host", pipelines::GIT_HOST, registry::git_host, |one| one.name.clone();
     DeploymentConfig(Box<DeploymentConfigManifest>):
-        "DeploymentConfig", "deployment config", deployments::deployment_config, |one| at(&one.namespace, &one.name);
+        "DeploymentConfig", "deployment config", configs::CONFIG, deployments::deployment_config, |one| at(&one.namespace, &one.name);
     ArtifactSource(ArtifactSourceManifest):
-        "ArtifactSource", "artifact source", deployments::artifact_source, |one| at(&one.namespace, &one.name);
-    Webhook(Box<WebhookManifest>): "WebhookSubscription", "webhook", webhook::read, |one| at(&one.namespace, &one.name);
+        "ArtifactSource", "artifact source", artifacts::SOURCE, deployments::artifact_source, |one| at(&one.namespace, &one.name);
+    Webhook(Box<WebhookManifest>):
+        "WebhookSubscription", "webhook", webhooks::WEBHOOK, webhook::read, |one| at(&one.namespace, &one.name);
 }
 
 fn at(namespace: &ProjectName, name: &str) -> String {
@@ -269,11 +284,11 @@ fn kind_by_content(root: &Node) -> Option<&'static str> {
 }
 
 fn kinds() -> String {
-    KINDS.map(|kind| format!("`kind: {kind}`")).join(", ")
+    KINDS.iter().map(|kind| format!("`kind: {kind}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn other_kind(kind: &str, root: &Node, source: &str, report: &mut Report) -> Option<Document> {
-    let near = names::nearest(kind, KINDS);
+    let near = names::nearest(kind, KINDS.iter().copied());
     let at = root.get("kind").unwrap_or(root);
     match near {
         Some("Shipyard") => {

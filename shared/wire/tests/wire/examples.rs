@@ -41,9 +41,8 @@ fn every_example_is_accepted() {
                     shipyards.push(shipyard.project_annotation.or(named).unwrap_or_default());
                 }
                 Document::DeploymentConfig(_) | Document::ArtifactSource(_) => deployments.push(document.named()),
-                Document::Remediation(_) | Document::Pipeline(_) | Document::Cluster(_) | Document::GitHost(_) => {}
                 Document::Webhook(webhook) => webhooks.push(webhook.name),
-                Document::Schedule(_) => {}
+                _ => {}
             }
         }
     }

@@ -1,6 +1,7 @@
 //! How much of what all projects share one of them may have.
 
 use crate::stand::{Answer, Stand};
+use keelway_engine::ports::{Condition, Query, Store, Write, Written};
 use serde_json::{Value, json};
 
 /// Makes the manifest of something of this name in a namespace, with a difference.
@@ -97,6 +98,32 @@ async fn the_one_above_the_quota_is_refused_and_the_first_of_another_project_is_
         // A policy in the same text counts.
         let raised = [policy(3), manifest("team-a", "three", "")].join("---\n");
         assert_eq!(apply(&stand, &raised).await.status, 200, "{field}");
+    }
+}
+
+/// Newer code may have written a definition that this code cannot read.
+#[tokio::test]
+async fn one_that_cannot_be_read_counts_and_stops_no_other() {
+    let manifests: [(&str, &str, &str, Manifest); 2] = [
+        ("webhooks", "WS", "/v1/webhookSubscriptions/team-a/on", webhook),
+        ("deploymentConfigs", "DD#team-a", "/v1/deploymentConfigs/team-a:on", config),
+    ];
+    for (field, partition, near, manifest) in manifests {
+        let mut stand = two(&format!("{field}: 2")).await;
+        stand.manifests(&manifest("team-a", "one", "")).await;
+        let ports = stand.world.worker(3);
+        let items = ports.query(&Query::table(partition, 10)).await.unwrap().items;
+        assert_eq!(items.len(), 1, "{field}");
+        for item in items {
+            let version = Condition::Version(item.version());
+            assert_eq!(ports.write(&Write::Put(item.with("f", 99), version)).await.unwrap(), Written::Done);
+        }
+        let unknown = stand.get(near).await;
+        assert_eq!(unknown.status, 404, "{field}");
+        assert!(unknown.problem().contains("did you mean \"one\""), "{unknown:?}");
+        assert_eq!(apply(&stand, &manifest("team-a", "two", "")).await.status, 200, "{field}");
+        let refused = apply(&stand, &manifest("team-a", "three", "")).await;
+        assert_eq!((refused.status, refused.problem().contains("project team-a has 2 ")), (409, true), "{refused:?}");
     }
 }
 

@@ -26,7 +26,7 @@ pub use shape::Shape;
 use serde_json::Value;
 
 /// The tables, by kind of manifest.
-static LEVELS: [&[&Level]; 12] = [
+static LEVELS: &[&[&Level]] = &[
     &shipyards::LEVELS,
     &projects::LEVELS,
     &remediations::LEVELS,

@@ -7,14 +7,14 @@
 mod shapes;
 
 use super::KINDS;
-use super::levels::{Level, artifacts, bundles, configs, pipelines, projects, remediations, schedules, shipyards, webhooks};
+use super::levels::{Level, configs};
 use serde_json::{Map, Value, json};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The kinds that have a schema.
 pub fn kinds() -> &'static [&'static str] {
-    &KINDS
+    KINDS
 }
 
 /// The schema of a kind; of an empty text, one for manifests of any kind, by their `kind`.
@@ -30,22 +30,10 @@ pub fn schema(kind: &str) -> Option<Value> {
 }
 
 fn of_kind(kind: &str, parts: &mut Parts) -> Option<Map<String, Value>> {
-    let level = match kind {
-        "Shipyard" => &shipyards::SHIPYARD,
-        "Project" => &projects::PROJECT,
-        "Remediation" => &remediations::REMEDIATION,
-        "Schedule" => &schedules::SCHEDULE,
-        "Pipeline" => &pipelines::PIPELINE,
-        "Cluster" => &pipelines::CLUSTER,
-        "GitHost" => &pipelines::GIT_HOST,
-        "WebhookSubscription" => &webhooks::WEBHOOK,
-        "DeploymentConfig" => return Some(deployment_config(parts)),
-        "ArtifactSource" => &artifacts::SOURCE,
-        "List" => &bundles::LIST,
-        "Template" => &bundles::TEMPLATE,
-        _ => return None,
-    };
-    Some(object(level, parts))
+    match kind {
+        "DeploymentConfig" => Some(deployment_config(parts)),
+        kind => Some(object(super::level(kind)?, parts)),
+    }
 }
 
 /// Today's form under its versions, or with `spec`; else the proposal's.
