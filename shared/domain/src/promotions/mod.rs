@@ -6,6 +6,7 @@
 
 pub mod definition;
 pub mod observe;
+pub mod pull_request;
 pub mod registry;
 pub mod report;
 
