@@ -2,8 +2,6 @@
 //! documentation of its host. What the operations add up to is written once, in [`propose`](crate::propose) and
 //! [`settle`](crate::settle).
 
-#![expect(missing_docs, reason = "names that say what they are need no documentation")]
-
 use crate::error::HostError;
 use crate::repository::Repository;
 use keelway_outgoing::Body;

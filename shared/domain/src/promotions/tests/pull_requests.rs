@@ -21,8 +21,7 @@ const SAME: Look = Look { requests: None, mark: None, every: false };
 /// Looks at open pull requests again and again: each look reads those of its numbers one by one.
 fn looks((all, merges): (u64, bool), look: &Look, expected: &[&[u64]]) {
     let made: Vec<Made> = (1..=all).map(made).collect();
-    let awaited: Vec<Awaited<'_>> =
-        made.iter().map(|made| Awaited { made: Some(made), branch: String::new(), merges }).collect();
+    let awaited: Vec<Awaited<'_>> = made.iter().map(|made| Awaited { made: Some(made), branch: String::new(), merges }).collect();
     let nothing = vec![None; awaited.len()];
     let mut mark = Mark::after(&awaited, &nothing, changed(&[]), None);
     for (n, numbers) in expected.iter().enumerate() {

@@ -185,7 +185,7 @@ fn an_answer_is_a_fact_only_about_the_object_that_was_asked_for() {
         (with("/kind", Value::Null), "its kind is \"\" instead of \"HelmRelease\""),
         (with("/metadata/name", json!("b")), "its metadata.name is \"b\""),
         (with("/metadata/namespace", json!("other")), "its metadata.namespace is \"other\""),
-        (Some(runs(json!("r".repeat(1025)))), "has 1025 bytes"),
+        (Some(runs(json!("r".repeat(1025)))), "has more than 1024 bytes"),
         (Some(runs(json!(""))), "is Ready, but names no revision"),
     ] {
         let found = of(answer).unwrap_err();
