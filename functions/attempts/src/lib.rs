@@ -8,8 +8,6 @@ mod looks;
 mod notify;
 mod requests;
 
-pub use notify::NEEDED;
-
 use hosts::Hosts;
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;

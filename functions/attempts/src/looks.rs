@@ -1,34 +1,15 @@
-//! Looks at the pull requests of one repository: reads their state, and merges those that Keelway merges itself.
-//!
-//! One list has the changes since the last look, however many pull requests are open. What a list does not contain is read one by
-//! one, in turn: whether a pull request can be merged, and whether it still exists.
+//! Looks at the pull requests of one repository: reads their state, and merges those that Keelway merges itself. What is read, and
+//! what is reported, the domain decides ([`pull_request`](keelway_domain::promotions::pull_request)).
 
 use crate::hosts::{Hosts, Refusal, place};
-use crate::requests::{branch, merged, merges, number};
+use crate::requests::{branch, merges};
+use keelway_domain::promotions::pull_request::{Awaited, Mark, State, Step, merged};
 use keelway_domain::promotions::{Made, Retry, Seen};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::{Sight, Task};
 use keelway_engine::secrets::Secrets;
-use keelway_githosts::{Host, HostError, Look, Merge, Repository, Request, State};
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// The most pull requests to be merged by Keelway that one look reads. If there are more, they take turns.
-const MERGED: usize = 5;
-
-/// The state that a look leaves for the next one, for one secret.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    /// The host's mark of its answer. Empty: there is none.
-    #[serde(rename = "m")]
-    host: String,
-    /// The pull requests that were open then. Others are read even if the host reports no change.
-    #[serde(rename = "o")]
-    open: BTreeSet<u64>,
-    /// The pull request whose turn is next. `None`: the list contained everything.
-    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
-    next: Option<usize>,
-}
+use keelway_githosts::{Host, HostError, Merge, Repository, Request};
+use std::collections::BTreeMap;
 
 /// The marks, by the secrets of the looks.
 type Marks = BTreeMap<String, Mark>;
@@ -82,108 +63,53 @@ async fn look_with<P: Ports + Secrets + Clone>(
 ) -> Result<(Vec<Option<Seen>>, Option<Mark>), Refusal> {
     let Some((task, wanted)) = tasks.first().and_then(|task| Some((task, place(task)?))) else { return Ok((vec![], None)) };
     let (host, repository) = hosts.of(task, wanted).await?;
+    let awaited: Vec<Awaited<'_>> = tasks.iter().map(|task| awaited(task)).collect();
+    let numbers: Vec<u64> = awaited.iter().filter_map(Awaited::number).collect();
     // Reading a single pull request returns more than a list, and costs the same. Only the list shows whether the repository is
     // missing.
-    if let ([task], Some(number)) = (tasks, number(task))
-        && let Some(request) = host.get(&repository, number).await?
+    if let ([task], [number]) = (&awaited[..], &numbers[..])
+        && let Some(request) = host.get(&repository, *number).await?
     {
         return Ok((vec![one(&host, &repository, task, Some(&request)).await?], None));
     }
     let before = before.cloned().unwrap_or_default();
-    let numbers: Vec<u64> = tasks.iter().filter_map(|task| number(task)).collect();
-    let look = host.list(&repository, &numbers, Some(before.host.as_str()).filter(|mark| !mark.is_empty())).await?;
-    let listed: Vec<Option<&Request>> =
-        tasks.iter().map(|task| look.requests.iter().flatten().find(|request| is_of(task, request))).collect();
-    let (turn, next) = in_turn(tasks, &listed, &look, before.next);
-    let (mut all, mut open) = (vec![], BTreeSet::new());
-    for (n, (task, listed)) in tasks.iter().zip(listed).enumerate() {
-        let known = number(task).is_some_and(|number| before.open.contains(&number));
-        let seen = match listed {
-            Some(request) if request.state == State::Open && turn.contains(&n) => {
-                // A list may lack fields that a single pull request has.
-                one(&host, &repository, task, Some(request).filter(|request| request.mergeable == Some(true))).await?
-            }
-            Some(request) => news(task, request),
-            // Nothing has changed, and nothing is left to report.
-            None if known && !look.every && !turn.contains(&n) => None,
-            None => one(&host, &repository, task, None).await?,
-        };
-        if !matches!(seen, Some(Seen::Succeeded(_) | Seen::Closed(_) | Seen::Failed(_))) {
-            open.extend(number(task));
-        }
-        all.push(seen);
+    let look = host.list(&repository, &numbers, before.host()).await?;
+    let (steps, next) = before.steps(&awaited, &look);
+    let mut seen = vec![];
+    for (task, step) in awaited.iter().zip(steps) {
+        seen.push(match step {
+            Step::Read(listed) => one(&host, &repository, task, listed).await?,
+            Step::Report(request) => task.news(Some(request)),
+            Step::Nothing => None,
+        });
     }
-    Ok((all, Some(Mark { host: look.mark.unwrap_or_default(), open, next })))
+    let mark = Mark::after(&awaited, &seen, look, next);
+    Ok((seen, Some(mark)))
 }
 
-/// The pull requests that this look reads one by one, and where the next look continues: one for which the list lacks whether it
-/// can be merged, and a few of those that Keelway merges itself.
-fn in_turn(tasks: &[&Task], listed: &[Option<&Request>], look: &Look, next: Option<usize>) -> (BTreeSet<usize>, Option<usize>) {
-    let unsaid = |n: usize| match listed[n] {
-        Some(request) => request.mergeable.is_none(),
-        None => look.requests.is_some() || next.is_some(),
-    };
-    let (mut turn, mut others) = (BTreeSet::new(), 0);
-    let from = next.unwrap_or_default();
-    for n in (0..tasks.len()).map(|n| (from + n) % tasks.len()) {
-        if merges(tasks[n]) {
-            if turn.len() - others == MERGED {
-                return (turn, Some(n));
-            }
-            turn.insert(n);
-        } else if unsaid(n) {
-            if others == 1 {
-                return (turn, Some(n));
-            }
-            turn.insert(n);
-            others = 1;
-        }
-    }
-    let next = (!turn.is_empty()).then_some(from % tasks.len());
-    (turn, next)
+fn awaited(task: &Task) -> Awaited<'_> {
+    Awaited { made: task.made.as_ref(), branch: branch(task), merges: merges(task) }
 }
 
 /// Reads one pull request, unless it was read just now, and merges it if it is to be merged and can be.
-async fn one(host: &Host, repository: &Repository, task: &Task, read: Option<&Request>) -> Result<Option<Seen>, HostError> {
-    let Some(Made::PullRequest { number, head, .. }) = &task.made else { return Ok(None) };
+async fn one(
+    host: &Host,
+    repository: &Repository,
+    awaited: &Awaited<'_>,
+    read: Option<&Request>,
+) -> Result<Option<Seen>, HostError> {
+    let Some(Made::PullRequest { number, head, .. }) = awaited.made else { return Ok(None) };
     let request = match read {
         Some(request) => Some(request.clone()),
         None => host.get(repository, *number).await?,
     };
-    let Some(request) = request else {
-        return Ok(Some(Seen::Closed("the pull request does not exist any more".into())));
-    };
-    if merges(task) && request.state == State::Open {
-        match host.merge(repository, &request, head).await? {
+    if let Some(request) = request.as_ref().filter(|request| awaited.merges && request.state == State::Open) {
+        match host.merge(repository, request, head).await? {
             Merge::Merged(commit) => return Ok(Some(Seen::Succeeded(merged(&commit)))),
             Merge::Refused(reason) => return Ok(Some(Seen::Failed(format!("it cannot be merged: {reason}")))),
             // A person who adds commits to the branch must merge it.
             Merge::NotYet(_) | Merge::HeadMoved => {}
         }
     }
-    Ok(news(task, &request))
-}
-
-/// The news about a pull request.
-fn news(task: &Task, request: &Request) -> Option<Seen> {
-    match &request.state {
-        State::Merged { commit } => Some(Seen::Succeeded(merged(commit))),
-        State::Closed => Some(Seen::Closed("the pull request was closed without being merged".into())),
-        State::Open => {
-            let Some(Made::PullRequest { number, url, branch, head, mergeable }) = &task.made else { return None };
-            let changed = request.mergeable.is_some() && request.mergeable != *mergeable;
-            let made = |mergeable| Made::PullRequest {
-                number: *number,
-                url: url.clone(),
-                branch: branch.clone(),
-                head: head.clone(),
-                mergeable,
-            };
-            changed.then(|| Seen::Open(made(request.mergeable)))
-        }
-    }
-}
-
-fn is_of(task: &Task, request: &Request) -> bool {
-    number(task).map_or_else(|| request.branch == branch(task), |number| request.number == number)
+    Ok(awaited.news(request.as_ref()))
 }

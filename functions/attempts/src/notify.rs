@@ -4,11 +4,9 @@
 //! of a promotion, so that receivers recognise repetitions.
 
 use keelway_domain::condition::Condition;
-use keelway_domain::event::{CloudEvent, Object};
-use keelway_domain::ids::{SubjectId, context_of, event_id};
-use keelway_domain::names::Context;
+use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::Notification;
-use keelway_domain::promotions::{AttemptResult, Made, Retry, SOURCE};
+use keelway_domain::promotions::{AttemptResult, Made, Retry, needed};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::Task;
@@ -16,10 +14,6 @@ use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_engine::table;
 use keelway_outgoing::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use keelway_outgoing::{Client, Failure, StatusCode, Url, sign};
-use serde_json::json;
-
-/// The type of the event that asks for a promotion.
-pub const NEEDED: &str = "dev.keelway.promotion.needed";
 
 /// Publishes the event, then sends the request.
 ///
@@ -31,7 +25,7 @@ pub async fn carry_out<P: Ports + Secrets>(
     task: &Task,
     notification: &Notification,
 ) -> Result<AttemptResult, PortError> {
-    let event = event(task);
+    let event = needed(&task.of, &task.attempt, task.since);
     let key = match (&notification.url, &notification.secret) {
         (Some(_), Some(name)) => match secrets.secret(&secrets::name(&task.of.namespace, name)).await? {
             Some(key) => Some(key),
@@ -44,34 +38,6 @@ pub async fn carry_out<P: Ports + Secrets>(
     match (&notification.url, key) {
         (None, _) => Ok(done),
         (Some(url), key) => Ok(post(client, url, &event, key.as_ref(), ports.now()).await.unwrap_or(done)),
-    }
-}
-
-/// The event is the same for all attempts.
-fn event(task: &Task) -> CloudEvent {
-    let promotion = SubjectId(task.identity());
-    let attempt = &task.attempt;
-    let pipeline = task.of.to_string();
-    let data = json!({
-        "project": task.of.namespace,
-        "pipeline": task.of.name,
-        "environment": attempt.environment,
-        "revision": attempt.revision,
-        "run": attempt.run,
-        "message": format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision),
-        // The format of Weave's notifications.
-        "metadata": {"environment": attempt.environment, "version": attempt.revision},
-    });
-    CloudEvent {
-        id: event_id(promotion, "needed").to_string(),
-        source: SOURCE.into(),
-        ty: NEEDED.into(),
-        time: task.since,
-        context: Context::of(&context_of("pipeline", &pipeline).to_string()),
-        authors: vec![],
-        triggered_id: None,
-        git_commit_id: None,
-        data: data.as_object().cloned().unwrap_or_else(Object::new),
     }
 }
 

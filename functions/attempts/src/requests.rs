@@ -3,11 +3,12 @@
 use crate::hosts::{Hosts, Refusal, place};
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::PullRequest;
+use keelway_domain::promotions::pull_request::merged;
 use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::Secrets;
-use keelway_githosts::{BRANCHES, Change, Closed as Gone, HostError, Kind, Proposed, Repository, Request};
+use keelway_githosts::{BRANCHES, Change, Closed as Gone, HostError, Kind, Proposed, Repository};
 use std::time::Duration;
 
 /// The longest duration of an attempt. The function has a minute more.
@@ -24,7 +25,7 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
     let change = change(task, wanted, repository);
     let Ok(proposed) = tokio::time::timeout(WHOLE, host.propose(&change)).await else { return goes_on(wanted) };
     match proposed {
-        Ok(Proposed::Opened(request) | Proposed::Found(request)) => AttemptResult::Created(made(&request)),
+        Ok(Proposed::Opened(request) | Proposed::Found(request)) => AttemptResult::Created(request.into()),
         Ok(Proposed::Nothing) => {
             let message = format!("{} on {} has {} already", wanted.url, wanted.base_branch, task.attempt.revision);
             AttemptResult::Nothing(Condition::new("NothingToPromote", message))
@@ -58,28 +59,14 @@ pub async fn take_back<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
     }
 }
 
-pub(crate) fn merged(commit: &str) -> String {
-    format!("it was merged as {commit}")
-}
-
 pub(crate) fn merges(task: &Task) -> bool {
     place(task).is_some_and(|wanted| wanted.merge)
 }
 
-pub(crate) fn number(task: &Task) -> Option<u64> {
+fn number(task: &Task) -> Option<u64> {
     match &task.made {
         Some(Made::PullRequest { number, .. }) => Some(*number),
         _ => None,
-    }
-}
-
-fn made(request: &Request) -> Made {
-    Made::PullRequest {
-        number: request.number,
-        url: request.url.clone(),
-        branch: request.branch.clone(),
-        head: request.head.clone(),
-        mergeable: request.mergeable,
     }
 }
 

@@ -1,18 +1,19 @@
 //! Reads the Kubernetes APIs of registered clusters.
 //!
 //! [`Kubernetes`] implements the engine's [`Clusters`]. `connection` makes requests to one API, `discovery` finds the names of
-//! kinds in URLs, `object` turns an answer into a fact.
+//! kinds in URLs, `object` the path of an object. What an object means, the domain's `report` says.
 
 mod connection;
 mod discovery;
 mod object;
 
-use connection::Connection;
+use connection::{Connection, Found};
 use futures_util::StreamExt;
 use futures_util::stream;
 use keelway_domain::border::Permitted;
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
+use keelway_domain::promotions::report;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::observer::{Clusters, Wanted};
@@ -137,8 +138,11 @@ impl<P: Clock> Pass<'_, P> {
             match self.connection.resource(app, self.began, at).await {
                 Ok(plural) => {
                     let path = object::path(app, &plural, &wanted.target.namespace)?;
-                    let found = self.connection.get(&path).await?;
-                    return object::observed(app, &wanted.target, found, at);
+                    let found = match self.connection.get(&path).await? {
+                        Found::Object(object) => Some(object),
+                        Found::Missing => None,
+                    };
+                    return report::answered(app, &wanted.target, found, at).map_err(Failure::Object);
                 }
                 Err(Failure::Object(why)) => unknown = unknown.or(Some(Failure::Object(why))),
                 Err(failure) => return Err(failure),

@@ -9,7 +9,6 @@ mod render;
 pub use forms::{slack, teams};
 pub use render::{Escape, render};
 
-use keelway_domain::time::Span;
 use keelway_domain::webhooks::{Body, Exchange, Form, Subscription};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::remembered::Remembered;
@@ -21,11 +20,6 @@ use mask::Mask;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::time::Instant;
-
-/// The most characters of an answer that are stored.
-const EXCERPT: usize = 500;
-/// Statuses whose `Retry-After` counts.
-const BUSY: [u16; 2] = [429, 503];
 
 /// Makes the requests.
 pub struct Deliverer<P> {
@@ -81,8 +75,8 @@ impl<P: Secrets + Clock> Sender for Deliverer<P> {
         let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let attempt = Exchange { at: request.now, ms: took, ..Exchange::default() };
         Ok(match answered {
-            Ok(answer) => of_answer(attempt, &answer, &mask),
-            Err(error) => Exchange { error: short(&mask.hide(&error)), ..attempt },
+            Ok(answer) => attempt.answered(answer.status, &told(&answer, &mask), answer.retry_after),
+            Err(error) => attempt.unanswered(&mask.hide(&error)),
         })
     }
 }
@@ -94,25 +88,10 @@ struct Texts {
     signing: Option<SecretText>,
 }
 
-fn of_answer(attempt: Exchange, answer: &Answer, mask: &Mask) -> Exchange {
-    let told = String::from_utf8_lossy(&answer.body);
-    // Secrets are masked first, because they may contain line breaks.
-    let told = if answer.cut { mask.hide_cut(&told) } else { mask.hide(&told) };
-    let plain: String = told.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let retry_after = answer.retry_after.filter(|seconds| BUSY.contains(&answer.status) && *seconds > 0);
-    let error = if (300..400).contains(&answer.status) { "redirects are not followed".to_owned() } else { String::new() };
-    Exchange {
-        status: Some(answer.status),
-        answer: short(plain.trim()),
-        // The engine never waits longer than a day.
-        retry_after: retry_after.map(|seconds| Span::seconds(seconds.min(86_400))),
-        error,
-        ..attempt
-    }
-}
-
-fn short(text: &str) -> String {
-    text.chars().take(EXCERPT).collect()
+/// The beginning of the answer without secrets. They are masked first, because they may contain line breaks.
+fn told(answer: &Answer, mask: &Mask) -> String {
+    let text = String::from_utf8_lossy(&answer.body);
+    if answer.cut { mask.hide_cut(&text) } else { mask.hide(&text) }
 }
 
 /// URL, headers and body of a request, or what is wrong with a template or a key.
@@ -135,7 +114,7 @@ fn prepare(request: &Request<'_>, texts: &Texts) -> Result<(String, HeaderMap, S
             (content_type.as_str(), body)
         }
     };
-    let id = delivery_id(request);
+    let id = delivery.message_id();
     let at = now.0 / 1000;
     let mut headers = HeaderMap::new();
     let mut set = |name: &str, value: &str| {
@@ -157,14 +136,6 @@ fn prepare(request: &Request<'_>, texts: &Texts) -> Result<(String, HeaderMap, S
         set("webhook-signature", &sign(key.expose(), &id, at, &body).ok_or(unusable)?)?;
     }
     Ok((url, headers, body))
-}
-
-/// The `webhook-id`, which is the same for all attempts, and for a redelivery on request. It is a hash, because ids of events may
-/// contain any text.
-fn delivery_id(request: &Request<'_>) -> String {
-    let of = (request.of.namespace.as_str(), request.of.name.as_str());
-    let id = keelway_domain::webhooks::id(of, request.delivery.text("source"), request.delivery.text("id"), None);
-    format!("msg_{id}")
 }
 
 fn message(form: Form, event: &Value) -> Value {

@@ -2,53 +2,12 @@
 //! documentation of its host. What the operations add up to is written once, in [`propose`](crate::propose) and
 //! [`settle`](crate::settle).
 
-#![expect(missing_docs, reason = "names that say what they are need no documentation")]
-
 use crate::error::HostError;
 use crate::repository::Repository;
 use keelway_outgoing::Body;
 use std::future::Future;
 
-/// The state of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
-    /// It is open.
-    Open,
-    /// It is merged.
-    Merged {
-        /// The commit on the base branch, or the head if the host does not report that commit.
-        commit: String,
-    },
-    /// It is closed without a merge.
-    Closed,
-}
-
-/// A pull request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
-    /// The number at the host.
-    pub number: u64,
-    /// The address for people.
-    pub url: String,
-    /// The branch in the repository itself. Pull requests from forks are never returned.
-    pub branch: String,
-    /// The newest commit of the branch.
-    pub head: String,
-    pub state: State,
-    /// Whether the host could merge it. `None`: the answer does not contain it, or the host does not know yet.
-    pub mergeable: Option<bool>,
-}
-
-/// The result of a look at a repository's pull requests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
-    /// The pull requests that have changed since the look that returned the mark, and possibly others. `None`: none has changed.
-    pub requests: Option<Vec<Request>>,
-    /// Makes the next look cheaper, for hosts with such marks.
-    pub mark: Option<String>,
-    /// Whether the result has exactly the open pull requests, because the host cannot list by the time of the last change.
-    pub every: bool,
-}
+pub use keelway_domain::promotions::pull_request::{Look, Request, State};
 
 /// A file in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use keelway_domain::promotions::Phase;
 use keelway_domain::promotions::definition::{Definition, Notification, Strategy};
+use keelway_domain::promotions::{NEEDED, Phase};
 use keelway_domain::time::Span;
 use keelway_engine::secrets::Known;
 use serde_json::Value;
@@ -48,8 +48,6 @@ fn telling(url: Option<String>) -> Definition {
     let secret = url.is_some().then(|| "hook".to_owned());
     definition(&["dev", "staging", "prod"], Strategy::Notification(Notification { url, secret }))
 }
-
-const NEEDED: &str = keelway_attempts::NEEDED;
 
 #[tokio::test]
 async fn the_bus_is_told() {

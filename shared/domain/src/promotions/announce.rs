@@ -2,16 +2,20 @@
 
 use super::facts::Attempt;
 use super::state::{Made, Pipeline, Promotion};
-use crate::event::Object;
-use crate::ids::{event_id, hash64};
+use crate::address::Address;
+use crate::event::{CloudEvent, Object};
+use crate::ids::{SubjectId, context_of, event_id, hash64};
 use crate::json::canonical;
 use crate::level::Level;
+use crate::names::Context;
 use crate::record::Draft;
 use crate::time::Timestamp;
 use serde_json::{Value, json};
 
 /// The `source` of the events of pipelines.
 pub const SOURCE: &str = "keelway-promotions";
+/// The type of the event that asks for a promotion.
+pub const NEEDED: &str = "dev.keelway.promotion.needed";
 
 /// An event about a promotion. `what`: the last word of its type; `detail` distinguishes repetitions.
 pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what: &str, detail: &str, now: Timestamp) -> Draft {
@@ -44,5 +48,31 @@ pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what
         time: now,
         data,
         ..Draft::default()
+    }
+}
+
+/// The event that asks for a promotion which became necessary at this time. It is the same for all attempts.
+pub fn needed(of: &Address, attempt: &Attempt, since: Timestamp) -> CloudEvent {
+    let pipeline = of.to_string();
+    let data = Object::from_iter([
+        ("project".into(), of.namespace.as_str().into()),
+        ("pipeline".into(), of.name.as_str().into()),
+        ("environment".into(), attempt.environment.as_str().into()),
+        ("revision".into(), attempt.revision.as_str().into()),
+        ("run".into(), attempt.run.into()),
+        ("message".into(), format!("Promote {pipeline} in {} to {}", attempt.environment, attempt.revision).into()),
+        // The format of Weave's notifications.
+        ("metadata".into(), json!({"environment": attempt.environment, "version": attempt.revision})),
+    ]);
+    CloudEvent {
+        id: event_id(SubjectId(attempt.identity(&of.namespace, &of.name)), "needed").to_string(),
+        source: SOURCE.into(),
+        ty: NEEDED.into(),
+        time: since,
+        context: Context::of(&context_of("pipeline", &pipeline).to_string()),
+        authors: vec![],
+        triggered_id: None,
+        git_commit_id: None,
+        data,
     }
 }

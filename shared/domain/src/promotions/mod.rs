@@ -6,6 +6,7 @@
 
 pub mod definition;
 pub mod observe;
+pub mod pull_request;
 pub mod registry;
 pub mod report;
 
@@ -22,7 +23,7 @@ mod state;
 mod tests;
 
 pub use crate::level::{MAX_OBEYED, Refused};
-pub use announce::SOURCE;
+pub use announce::{NEEDED, SOURCE, needed};
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{

@@ -125,6 +125,38 @@ pub fn one(entry: &Value, cluster: Option<&str>, now: Timestamp) -> Result<Obser
     }
 }
 
+/// The fact in the answer of an API server that was asked for an object. `None`: there is no such object.
+///
+/// # Errors
+/// Why the answer is no fact about that object.
+pub fn answered(app: &App, target: &Target, answer: Option<Value>, at: Timestamp) -> Result<Observed, String> {
+    let App { api_version, kind, name } = app;
+    let what = format!("{kind} {name} in namespace {}", target.namespace);
+    let nonsense = |why: &str| format!("the API server's answer about {what} makes no sense: {why}");
+    let answer = answer.ok_or_else(|| format!("there is no {what}"))?;
+    let Value::Object(mut object) = answer else { return Err(nonsense("it is not an object")) };
+    let Some(metadata) = object.get("metadata").and_then(Value::as_object) else { return Err(nonsense("it has no metadata")) };
+    let says = |map: &Map<String, Value>, field: &str| map.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let expected = [
+        ("apiVersion", says(&object, "apiVersion"), api_version),
+        ("kind", says(&object, "kind"), kind),
+        ("metadata.name", says(metadata, "name"), name),
+        ("metadata.namespace", says(metadata, "namespace"), &target.namespace),
+    ];
+    if let Some((field, is, wanted)) = expected.into_iter().find(|(_, is, wanted)| is != *wanted) {
+        let is: String = is.chars().take(100).collect();
+        return Err(nonsense(&format!("its {field} is {is:?} instead of {wanted:?}")));
+    }
+    // In a report this member names the cluster; in an object it may mean anything.
+    object.remove("cluster");
+    let fact = one(&Value::Object(object), None, at)
+        .map_err(|wrong| nonsense(&wrong.iter().map(Wrong::to_string).collect::<Vec<_>>().join("; ")))?;
+    if fact.observed.ready && fact.observed.revision.is_none() {
+        return Err(format!("{what} is Ready, but names no revision in status.lastAppliedRevision or status.history"));
+    }
+    Ok(fact.observed)
+}
+
 struct Reader {
     wrong: Vec<Wrong>,
     now: Timestamp,

@@ -1,5 +1,6 @@
 //! The delivery of one event to one subscription.
 
+use super::decide::LONGEST_PAUSE;
 use crate::event::{EventType, Kind, Object, Status, TaskResult};
 use crate::ids::{RecordId, SubjectId, event_id, hash64};
 use crate::record::{Answers, Draft};
@@ -77,7 +78,38 @@ pub struct Exchange {
     pub retry_after: Option<Span>,
 }
 
+/// The most characters of an answer that are stored.
+const EXCERPT: usize = 500;
+/// Statuses with which a receiver may ask for a pause.
+const BUSY: [u16; 2] = [429, 503];
+
+fn excerpt(text: &str) -> String {
+    text.chars().take(EXCERPT).collect()
+}
+
 impl Exchange {
+    /// The request with its answer: the status, the text, and the pause that the receiver asked for, in seconds. The text must not
+    /// contain secrets.
+    #[must_use]
+    pub fn answered(self, status: u16, text: &str, pause: Option<i64>) -> Self {
+        let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let pause = pause.filter(|seconds| BUSY.contains(&status) && *seconds > 0);
+        let error = if (300..400).contains(&status) { "redirects are not followed" } else { "" };
+        Self {
+            status: Some(status),
+            answer: excerpt(plain.trim()),
+            retry_after: pause.map(|seconds| Span::seconds(seconds.min(LONGEST_PAUSE.0 / 1000))),
+            error: error.to_owned(),
+            ..self
+        }
+    }
+
+    /// The request without an answer, and why. The text must not contain secrets.
+    #[must_use]
+    pub fn unanswered(self, why: &str) -> Self {
+        Self { error: excerpt(why), ..self }
+    }
+
     /// Whether the receiver accepted the event.
     pub fn succeeded(&self) -> bool {
         self.status.is_some_and(|status| (200..300).contains(&status))
@@ -161,6 +193,13 @@ impl Delivery {
         }
     }
 
+    /// The `webhook-id`, which is the same for all attempts, and for a redelivery on request. It is a hash, because ids of events
+    /// may contain any text.
+    pub fn message_id(&self) -> String {
+        let of = (self.of.0.as_str(), self.of.1.as_str());
+        format!("msg_{}", id(of, self.text("source"), self.text("id"), None))
+    }
+
     /// A string attribute of the event.
     pub fn text(&self, name: &str) -> &str {
         self.event.get(name).and_then(Value::as_str).unwrap_or_default()
@@ -217,6 +256,35 @@ impl Delivery {
             Some(End::Deleted) => format!("{webhook} was deleted"),
             Some(End::TaskOver) => format!("{webhook} was not asked: the task is over"),
             Some(End::TooLarge) => format!("{webhook} was not asked: the event is too large to keep its answer"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_answer_the_beginning_is_kept_on_one_line() {
+        let told = |status, text: &str| Exchange::default().answered(status, text, None);
+        assert_eq!(told(200, "\tso\nso "), Exchange { status: Some(200), answer: "so so".into(), ..Exchange::default() });
+        assert_eq!(told(500, &"ä".repeat(501)).answer, "ä".repeat(500));
+        assert_eq!(Exchange::default().unanswered(&"e".repeat(501)).error, "e".repeat(500));
+        for (status, error) in [(299, ""), (301, "redirects are not followed"), (399, "redirects are not followed"), (400, "")] {
+            assert_eq!(told(status, "").error, error, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_busy_receiver_may_ask_for_a_day_at_most() {
+        for (status, asked, pause) in [
+            (429, 60, Some(Span::seconds(60))),
+            (503, i64::MAX, Some(LONGEST_PAUSE)),
+            (503, 0, None),
+            (429, -1, None),
+            (500, 60, None),
+        ] {
+            assert_eq!(Exchange::default().answered(status, "", Some(asked)).retry_after, pause, "{status} {asked}");
         }
     }
 }

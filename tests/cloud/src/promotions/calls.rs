@@ -3,7 +3,7 @@
 use super::PromotionsCloud;
 use crate::stand::text;
 use keelway_domain::event::{EventType, Kind, PROMOTION, SOURCE};
-use keelway_world::promotions::NEEDED;
+use keelway_domain::promotions::NEEDED;
 use keelway_world::promotions::host::{Call, Verb};
 use serde_json::{Value, json};
 

@@ -26,8 +26,6 @@ use serde_json::Value;
 
 /// What the types of the engine's events begin with.
 pub const PREFIX: &str = "dev.keelway.promotion.";
-/// The event that asks for a promotion. Cases state it as a call.
-pub const NEEDED: &str = "dev.keelway.promotion.needed";
 /// Facts of different steps have versions this far apart.
 const VERSIONS: i64 = 100;
 

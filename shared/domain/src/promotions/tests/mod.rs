@@ -5,6 +5,7 @@ mod bounded;
 mod edges;
 mod examples;
 mod properties;
+mod pull_requests;
 mod report;
 
 use super::definition::*;

@@ -1,6 +1,6 @@
 //! Facts as they are told, and what is wrong with some.
 
-use super::super::report::{MOST, Observation, Wrong, by_others, one, read};
+use super::super::report::{MOST, Observation, Wrong, answered, by_others, one, read};
 use super::*;
 use serde_json::{Value, json};
 
@@ -153,6 +153,43 @@ fn an_object_is_ready_if_it_says_so_of_what_is_asked_for() {
         (json!(2), vec![], json!(2), false),
     ] {
         assert_eq!(ready(generation, conditions.clone(), observed), expected, "{conditions:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_a_fact_only_about_the_object_that_was_asked_for() {
+    let asked = App { api_version: "v2".into(), kind: "HelmRelease".into(), name: "app".into() };
+    let place = Target { cluster: Some("ns/eu".into()), namespace: "ns".into() };
+    let of = |answer: Option<Value>| answered(&asked, &place, answer, NOW);
+    let runs = |revision: Value| {
+        let mut runs = object(
+            json!({}),
+            json!({}),
+            json!({"lastAppliedRevision": revision, "conditions": [{"type": "Ready", "status": "True"}]}),
+        );
+        runs["cluster"] = json!(["not a name of a cluster"]);
+        runs
+    };
+    let fact = of(Some(runs(json!("1.0")))).unwrap();
+    assert_eq!((fact.revision.as_deref(), fact.ready, fact.at), (Some("1.0"), true, NOW));
+    let with = |pointer: &str, value: Value| {
+        let mut changed = runs(json!("1.0"));
+        *changed.pointer_mut(pointer).unwrap() = value;
+        Some(changed)
+    };
+    for (answer, why) in [
+        (None, "there is no HelmRelease app in namespace ns"),
+        (Some(json!([])), "makes no sense: it is not an object"),
+        (with("/metadata", json!(1)), "makes no sense: it has no metadata"),
+        (with("/apiVersion", json!("v1")), "its apiVersion is \"v1\" instead of \"v2\""),
+        (with("/kind", Value::Null), "its kind is \"\" instead of \"HelmRelease\""),
+        (with("/metadata/name", json!("b")), "its metadata.name is \"b\""),
+        (with("/metadata/namespace", json!("other")), "its metadata.namespace is \"other\""),
+        (Some(runs(json!("r".repeat(1025)))), "has more than 1024 bytes"),
+        (Some(runs(json!(""))), "is Ready, but names no revision"),
+    ] {
+        let found = of(answer).unwrap_err();
+        assert!(found.contains(why), "{found}");
     }
 }
 
