@@ -9,9 +9,8 @@ mod notify;
 mod requests;
 
 use hosts::Hosts;
-use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{AttemptResult, Closed, Retry, Seen};
+use keelway_domain::promotions::{AttemptResult, Closed, Failure, Seen};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::promotions::{Promotions, by_sequence};
@@ -51,11 +50,6 @@ impl<P: Ports + Secrets + Clone> Carrier<P> {
     }
 }
 
-/// The result for an error of Keelway's own services: the attempt is repeated like any other failed one.
-fn unavailable(error: &PortError) -> AttemptResult {
-    AttemptResult::Failed { why: Condition::new("Unavailable", error.to_string()), retry: Retry::Backoff }
-}
-
 impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
     async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let done = match &task.strategy {
@@ -65,7 +59,8 @@ impl<P: Ports + Secrets + Clone> Outside for Carrier<P> {
             Strategy::PullRequest(request) => Ok(requests::carry_out(&self.hosts, task, request).await),
             Strategy::Sequence(sequence) => by_sequence::carry_out(&self.sequences, task, sequence).await,
         };
-        Ok(done.unwrap_or_else(|error| unavailable(&error)))
+        // An error of Keelway's own services: the attempt is repeated like any other failed one.
+        Ok(done.unwrap_or_else(|error| Failure::from(error).into()))
     }
 
     async fn take_back(&self, task: &Task, comment: &str) -> Result<Closed, PortError> {

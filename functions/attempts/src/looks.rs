@@ -1,10 +1,10 @@
 //! Looks at the pull requests of one repository: reads their state, and merges those that Keelway merges itself. What is read, and
 //! what is reported, the domain decides ([`pull_request`](keelway_domain::promotions::pull_request)).
 
-use crate::hosts::{Hosts, Refusal, place};
+use crate::hosts::{Hosts, place};
 use crate::requests::{branch, merges};
 use keelway_domain::promotions::pull_request::{Awaited, Mark, State, Step, merged};
-use keelway_domain::promotions::{Made, Retry, Seen};
+use keelway_domain::promotions::{Failure, Made, Retry, Seen};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::{Sight, Task};
 use keelway_engine::secrets::Secrets;
@@ -37,17 +37,17 @@ pub async fn look<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, tasks: &[Task], 
                 }
                 marks.extend(next.map(|next| (secret, next)));
             }
-            Err(refusal) => {
+            Err(failure) => {
                 marks.extend(known.map(|known| (secret, known.clone())));
                 let of = tasks.first().map(|task| task.of.to_string());
-                tracing::warn!(pipeline = of, reason = refusal.why.message, "a repository could not be looked at");
+                tracing::warn!(pipeline = of, reason = failure.why.message, "a repository could not be looked at");
                 // A rate limit is not a trouble: the host names the time of the next request.
-                if let Retry::At(at) = refusal.retry {
+                if let Retry::At(at) = failure.retry {
                     sight.not_before = sight.not_before.max(Some(at));
                     continue;
                 }
                 for n in members {
-                    sight.failed[n] = Some(refusal.why.clone());
+                    sight.failed[n] = Some(failure.why.clone());
                 }
             }
         }
@@ -60,7 +60,7 @@ async fn look_with<P: Ports + Secrets + Clone>(
     hosts: &Hosts<P>,
     tasks: &[&Task],
     before: Option<&Mark>,
-) -> Result<(Vec<Option<Seen>>, Option<Mark>), Refusal> {
+) -> Result<(Vec<Option<Seen>>, Option<Mark>), Failure> {
     let Some((task, wanted)) = tasks.first().and_then(|task| Some((task, place(task)?))) else { return Ok((vec![], None)) };
     let (host, repository) = hosts.of(task, wanted).await?;
     let awaited: Vec<Awaited<'_>> = tasks.iter().map(|task| awaited(task)).collect();

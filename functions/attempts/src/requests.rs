@@ -1,14 +1,14 @@
 //! The strategy `pull-request`: a branch, an edit at the marker, a pull request; and how it is taken back.
 
-use crate::hosts::{Hosts, Refusal, place};
+use crate::hosts::{Hosts, place};
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::PullRequest;
 use keelway_domain::promotions::pull_request::merged;
-use keelway_domain::promotions::{AttemptResult, Closed, Made, Retry};
+use keelway_domain::promotions::{AttemptResult, Closed, Failure, Made, Retry};
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::attempts::Task;
 use keelway_engine::secrets::Secrets;
-use keelway_githosts::{BRANCHES, Change, Closed as Gone, HostError, Kind, Proposed, Repository};
+use keelway_githosts::{BRANCHES, Change, Closed as Gone, Proposed, Repository};
 use std::time::Duration;
 
 /// The longest duration of an attempt. The function has a minute more.
@@ -20,7 +20,7 @@ const TITLE: usize = 250;
 pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest) -> AttemptResult {
     let (host, repository) = match hosts.of(task, wanted).await {
         Ok(found) => found,
-        Err(refusal) => return failed(refusal),
+        Err(failure) => return failure.into(),
     };
     let change = change(task, wanted, repository);
     let Ok(proposed) = tokio::time::timeout(WHOLE, host.propose(&change)).await else { return goes_on(wanted) };
@@ -30,7 +30,7 @@ pub async fn carry_out<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task
             let message = format!("{} on {} has {} already", wanted.url, wanted.base_branch, task.attempt.revision);
             AttemptResult::Nothing(Condition::new("NothingToPromote", message))
         }
-        Err(error) => failed(error.into()),
+        Err(error) => Failure::from(error).into(),
     }
 }
 
@@ -44,14 +44,14 @@ fn goes_on(wanted: &PullRequest) -> AttemptResult {
 pub async fn take_back<P: Ports + Secrets + Clone>(hosts: &Hosts<P>, task: &Task, wanted: &PullRequest, comment: &str) -> Closed {
     let closing = async {
         let (host, repository) = hosts.of(task, wanted).await?;
-        Ok::<_, Refusal>(host.close(&repository, &branch(task), number(task), &tame(comment)).await?)
+        Ok::<_, Failure>(host.close(&repository, &branch(task), number(task), &tame(comment)).await?)
     };
     match closing.await {
         Ok(Gone::Closed | Gone::Absent) => Closed::Closed,
         Ok(Gone::Merged(commit)) => Closed::Merged(merged(&commit)),
-        Err(refusal) => {
-            tracing::warn!(pipeline = %task.of, repository = wanted.url, reason = refusal.why.message, "a pull request was not closed");
-            Closed::Failed(match refusal.retry {
+        Err(failure) => {
+            tracing::warn!(pipeline = %task.of, repository = wanted.url, reason = failure.why.message, "a pull request was not closed");
+            Closed::Failed(match failure.retry {
                 Retry::At(at) => Some(at),
                 _ => None,
             })
@@ -134,24 +134,6 @@ fn change(task: &Task, wanted: &PullRequest, repository: Repository) -> Change {
         body,
         // An attempt begins with one conditional write, so no other worker has carried out the first one.
         first: attempt.attempt == 1,
-    }
-}
-
-fn failed(refusal: Refusal) -> AttemptResult {
-    AttemptResult::Failed { why: refusal.why, retry: refusal.retry }
-}
-
-impl From<HostError> for Refusal {
-    fn from(error: HostError) -> Self {
-        let retry = match error.kind {
-            Kind::RateLimited { until } => Retry::At(until),
-            // Only a change of the repository or of the pipeline can mend these.
-            Kind::NoMarker | Kind::Unusable | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
-            Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
-                Retry::Backoff
-            }
-        };
-        Self { why: Condition::new(error.kind.reason(), error.message), retry }
     }
 }
 

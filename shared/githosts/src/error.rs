@@ -1,9 +1,11 @@
 //! Errors of git hosts: sentences that name the host and the remedy.
 
 use crate::repository::Repository;
+use keelway_domain::condition::Condition;
+use keelway_domain::promotions::{Failure, Retry};
 use keelway_domain::time::Timestamp;
 
-/// The kind of an error, by which the caller decides when to try again.
+/// The kind of an error, which says when another try makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The credentials are missing, incomplete, or not accepted.
@@ -63,6 +65,20 @@ pub struct HostError {
     pub kind: Kind,
     /// The host, what was wrong, and the remedy.
     pub message: String,
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        let retry = match error.kind {
+            Kind::RateLimited { until } => Retry::At(until),
+            // Only a change of the repository or of the pipeline can mend these.
+            Kind::NoMarker | Kind::Unusable | Kind::BaseMissing | Kind::TooLarge | Kind::Address => Retry::Patience,
+            Kind::Credentials | Kind::Forbidden | Kind::NotFound | Kind::Transient | Kind::Nonsense | Kind::Refused => {
+                Retry::Backoff
+            }
+        };
+        Self { why: Condition::new(error.kind.reason(), error.message), retry }
+    }
 }
 
 impl HostError {

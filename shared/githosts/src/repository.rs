@@ -1,6 +1,8 @@
 //! Hosts, repositories, and the addresses of the hosts' APIs.
 
 use keelway_domain::border::{Resource, ResourceKind};
+use keelway_domain::condition::Condition;
+use keelway_domain::promotions::{Failure, Retry};
 use keelway_outgoing::Url;
 
 use std::fmt;
@@ -72,6 +74,12 @@ pub enum AddressError {
     /// The base of Bitbucket's API has another ending.
     #[error("{0:?} is not the base of a Bitbucket Server API: write https://<host>/rest/api/1.0 (or latest)")]
     NotRestApi(String),
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Self {
+        Self { why: Condition::new("UnusableUrl", error.to_string()), retry: Retry::Patience }
+    }
 }
 
 impl FromStr for Form {

@@ -91,6 +91,20 @@ pub enum AttemptResult {
     },
 }
 
+/// Why an attempt cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub why: Condition,
+    /// When the next attempt may begin.
+    pub retry: Retry,
+}
+
+impl From<Failure> for AttemptResult {
+    fn from(Failure { why, retry }: Failure) -> Self {
+        Self::Failed { why, retry }
+    }
+}
+
 /// When a failed attempt may be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -27,7 +27,7 @@ pub use announce::{NEEDED, SOURCE, needed};
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
 pub use facts::{
-    At, Attempt, AttemptResult, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts,
+    At, Attempt, AttemptResult, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts, Failure,
     HEARTBEAT, Input, LEASE, Obeyed, Order, PATIENCE, PICK_UP, Past, Retry, SOON, Seen, Transition, With,
 };
 pub use gates::{Gate, closed};

@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod by_sequence;
 mod circle;
 pub mod codec;
+pub mod credentials;
 pub mod definitions;
 pub mod keys;
 pub mod limit;
