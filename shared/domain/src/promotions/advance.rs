@@ -88,8 +88,7 @@ impl Step<'_> {
                 }
             }
         }
-        let (number, before) =
-            self.next.run.as_ref().map_or((self.next.past_runs, ""), |run| (run.number, run.revision.as_str()));
+        let (number, before) = self.next.run.as_ref().map_or((self.next.past_runs, ""), |run| (run.number, run.revision.as_str()));
         let returns = self.returns(definition, revision);
         let authors = observe::authors(environment, self.facts.observations);
         let run = Run {
@@ -110,8 +109,8 @@ impl Step<'_> {
         }
     }
 
-    /// How many runs in succession return to the revision of the run before the last, if the next one promotes this revision. After the
-    /// limit, they are counted anew.
+    /// How many runs in succession return to the revision of the run before the last, if the next one promotes this revision. After
+    /// the limit, they are counted anew.
     fn returns(&self, definition: &Definition, revision: &str) -> u32 {
         let run = self.next.run.as_ref().filter(|run| !run.before.is_empty() && definition.compare.same(&run.before, revision));
         run.map_or(0, |run| run.returns % MAX_RETURNS + 1)

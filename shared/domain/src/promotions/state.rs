@@ -16,8 +16,8 @@ pub const MAX_ABANDONED: usize = 50;
 
 /// The most attempts of an environment that are being taken back. The oldest become history ([`NOT_TAKEN_BACK`]).
 pub const MAX_CLOSING: usize = 20;
-/// A pipeline whose runs return so often in succession to the revision before the last is suspended: two pipelines that promote back
-/// what the other one has promoted would exchange two revisions for ever.
+/// A pipeline whose runs return so often in succession to the revision before the last is suspended: two pipelines that promote
+/// back what the other one has promoted would exchange two revisions for ever.
 pub const MAX_RETURNS: u32 = 10;
 /// The reason of a promotion that was abandoned because its pull request was closed or its sequence aborted.
 pub const CLOSED: &str = "Closed";
