@@ -1,5 +1,6 @@
 //! Findings about manifests, drawn on the line they are about.
 
+use crate::terminal::Look;
 use keelway_wire::manifest::{Finding, Severity};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
@@ -41,14 +42,19 @@ impl Diagnostic for Drawn<'_> {
 }
 
 /// One finding as text; `source` is the whole file.
-pub fn draw(finding: &Finding, source: &str, colours: bool) -> String {
+pub fn draw(finding: &Finding, source: &str, look: &Look) -> String {
     let text = harmless(source);
     let Some((offset, line)) = place(&text, finding.line, finding.column) else { return finding.to_string() };
     if line.chars().count() > WIDEST || line.trim().is_empty() {
         return finding.to_string();
     }
     let drawn = Drawn { finding, source: NamedSource::new(&finding.file, text), offset };
-    let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let theme = match (look.ascii, look.colours) {
+        (false, true) => GraphicalTheme::unicode(),
+        (false, false) => GraphicalTheme::unicode_nocolor(),
+        (true, true) => GraphicalTheme::ascii(),
+        (true, false) => GraphicalTheme::none(),
+    };
     let mut shown = String::new();
     let handler = GraphicalReportHandler::new_themed(theme).with_width(120).with_context_lines(1).with_links(false);
     match handler.render_report(&mut shown, &drawn) {
@@ -87,11 +93,13 @@ mod tests {
     use super::*;
     use keelway_wire::manifest;
 
+    const PLAIN: Look = Look { width: None, height: 24, colours: false, ascii: false, live: false };
+
     #[test]
     fn a_finding_points_at_its_place() {
         let text = "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nspec:\n  stages:\n    - name: Dev\n      sequences: []\n";
         let parsed = manifest::parse(text, "shipyard.yaml");
-        let shown: Vec<String> = parsed.findings.iter().map(|finding| draw(finding, text, false)).collect();
+        let shown: Vec<String> = parsed.findings.iter().map(|finding| draw(finding, text, &PLAIN)).collect();
         insta::assert_snapshot!(shown.join("\n"));
     }
 
@@ -99,7 +107,7 @@ mod tests {
     fn no_text_breaks_the_drawing() {
         for text in ["", "\r\r\r", "a: [\u{1b}[31m", "\u{85}: x", "kind: \u{0}", "-\t- x", "ö: ä\r\nö: ü"] {
             for finding in &manifest::parse(text, "x").findings {
-                assert!(!draw(finding, text, false).contains('\u{1b}'), "{text:?}");
+                assert!(!draw(finding, text, &PLAIN).contains('\u{1b}'), "{text:?}");
             }
         }
     }

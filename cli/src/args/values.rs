@@ -112,7 +112,7 @@ impl Numbered {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (config, n) = text.rsplit_once('-').map_or((None, text), |(config, n)| (Some(config), n));
         let wrong = || "is no version: write its number, or CONFIG-N, for example 3 or carts-3".to_owned();
-        let n = n.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+        let n = n.parse::<u64>().ok().filter(|n| *n > 0 && config != Some("")).ok_or_else(wrong)?;
         Ok(Self { config: config.map(|config| config.replace(':', "/")), n })
     }
 
@@ -159,6 +159,18 @@ impl Awaiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_named_with_its_config_or_without() {
+        for text in ["1", "cart-1", "shop/cart-1", "shop:cart-1"] {
+            assert_eq!(Numbered::parse(text).unwrap().of("shop", "cart").unwrap(), 1, "{text}");
+        }
+        assert_eq!(Numbered::parse("cart-v2-3").unwrap().of("shop", "cart-v2").unwrap(), 3);
+        assert!(Numbered::parse("other:cart-1").unwrap().of("shop", "cart").is_err(), "another namespace's");
+        for text in ["", "0", "cart", "cart-", "cart-0", "cart-one", "-1", "1.5"] {
+            assert!(Numbered::parse(text).unwrap_err().contains("write its number"), "{text}");
+        }
+    }
 
     #[test]
     fn places_and_what_waits_there() {

@@ -265,6 +265,10 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     let usage = api.run(&["rollback", "shop/carts", "shop/web", "--to", "1"]);
     let other = api.run(&["rollback", "shop/carts", "--to", "web-1"]);
     assert!(other.err.contains("web-1 is no version of shop/carts"), "{}", other.err);
+    for word in ["first", "carts-first", "carts-0", "-1"] {
+        let unclear = api.run(&["rollback", "shop/carts", &format!("--to={word}")]);
+        assert!(unclear.code == 2 && unclear.err.contains("write its number, or CONFIG-N"), "{word}: {}", unclear.err);
+    }
     let shown: Vec<String> = [first, second, third, fourth, usage].iter().map(|ran| ran.shown(&[])).collect();
     insta::assert_snapshot!(shown.join("\n\n"));
 }

@@ -33,6 +33,8 @@ fn validate_tells_everything_at_once() {
     let config = file("config.yaml", config);
     assert_eq!(run(&["validate", &config]).out, format!("{config}: fine: deployment config default/cart\n"));
     insta::assert_snapshot!(refused.shown(&[(&place, "<DIR>")]));
+    let ascii = run(&["validate", "--ascii", &bad]);
+    assert!(ascii.code == 1 && ascii.err.is_ascii() && ascii.err.contains("name: Dev") && !refused.err.is_ascii(), "{}", ascii.err);
     let unreadable = run(&["shipyard", "validate", "/nowhere.yaml", &bad]);
     assert_eq!(unreadable.code, 2);
     assert!(unreadable.err.contains("cannot read /nowhere.yaml: No such file"), "{}", unreadable.err);

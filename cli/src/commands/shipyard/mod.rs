@@ -129,8 +129,9 @@ pub fn show(parsed: &Parsed, text: &str) {
 }
 
 fn draw_all(findings: &[Finding], text: &str) {
+    let look = look();
     for finding in findings {
-        eprintln!("{}\n", draw(finding, text, look().colours));
+        eprintln!("{}\n", draw(finding, text, &look));
     }
 }
 
