@@ -172,6 +172,12 @@ impl Stand {
         Triggered { task: task.to_owned(), event, at: self.world.now() }
     }
 
+    /// What a publication asks of an executor.
+    pub fn asked(&self, publication: &Publication) -> Option<Triggered> {
+        let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { return None };
+        Some(self.triggered(task.as_str(), serde_json::from_str(&publication.entry.detail).expect("JSON")))
+    }
+
     /// The newest event of that type and context.
     pub fn published(&self, on: &str, ty: &str) -> Option<Value> {
         let events = self.world.outgoing();
@@ -245,9 +251,8 @@ impl Stand {
             let fresh: Vec<Publication> = self.world.core().bus.log[seen..].to_vec();
             seen += fresh.len();
             for publication in fresh {
-                let EventType::Task(task, Kind::Triggered) = EventType::parse(&publication.entry.detail_type) else { continue };
-                let event = serde_json::from_str(&publication.entry.detail).expect("JSON");
-                for answer in executor(&self.triggered(task.as_str(), event)) {
+                let Some(asked) = self.asked(&publication) else { continue };
+                for answer in executor(&asked) {
                     self.emit(answer);
                 }
             }

@@ -1,7 +1,7 @@
 //! What the sweep, dead letters and flags cost when there is much of everything, in requests: nothing here depends on how fast a
 //! machine is.
 
-use keelway_conformance::stand::{BEGIN, Stand, shipyard};
+use keelway_conformance::stand::{self, BEGIN, Stand, shipyard};
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::Execution;
@@ -15,6 +15,8 @@ use keelway_engine::protocol::dead_letter::{DeadLetter, Redriven};
 use keelway_engine::protocol::sweep::{Swept, Tick};
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::{Body, Message, NAME};
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// What a function with four minutes does at 25 requests a second, a pessimist's rate.
 const REQUESTS_OF_A_TICK: u64 = 6_000;
@@ -117,6 +119,49 @@ fn a_sweep_that_is_cut_off_after_any_page_goes_on_there() {
     }
     assert_eq!(seen, 2_000);
     assert!(ticks <= 11, "{ticks} ticks");
+}
+
+/// So many services are triggered at once, and each delivers through both stages: requests and write units that it took, and the
+/// most requests of one message.
+fn delivered(services: usize) -> (u64, f64, u64) {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    let service = |n: usize| format!("service-{n}");
+    for n in 0..services {
+        let mut event = stand.trigger_event(&format!("c{n}"));
+        event.data.insert("service".into(), service(n).into());
+        stand.emit(event);
+    }
+    let (mut seen, mut most) = (0, 0);
+    while let Some((id, delivery)) = stand.receive() {
+        let at = stand.world.core().request_count();
+        stand.handle(&delivery).unwrap();
+        most = most.max(stand.world.core().request_count() - at);
+        stand.world.core().queue.acknowledge(id);
+        let fresh = stand.world.core().bus.log[seen..].to_vec();
+        seen += fresh.len();
+        fresh.iter().filter_map(|told| stand.asked(told)).flat_map(|asked| asked.both()).for_each(|answer| stand.emit(answer));
+    }
+    let outgoing = stand.world.outgoing();
+    let ended = outgoing.iter().filter(|told| told.detail_type == "sh.keptn.event.prod.delivery.finished");
+    let ended: Vec<Value> = ended.map(|told| serde_json::from_str(&told.detail).unwrap()).collect();
+    assert!(ended.len() == services && ended.iter().all(|event| event["data"]["result"] == "pass"), "each delivers once");
+    let of: BTreeSet<&str> = ended.iter().filter_map(|event| event["data"]["service"].as_str()).collect();
+    assert_eq!(of.len(), services);
+    let known = stand.count(&projects::keys::project_partition(&stand::project()), projects::keys::SERVICE);
+    assert_eq!(known, services, "each is known as a service of the project");
+    let requests = stand.world.core().request_count();
+    let units = stand.world.core().table.units.write;
+    let (swept, sweep, _) = tick(&stand);
+    assert!(swept.seen == 0 && sweep <= 2 * u64::from(common::SHARDS), "{swept:?} in {sweep} requests");
+    (requests, units, most)
+}
+
+#[test]
+fn three_hundred_services_cost_ten_times_what_thirty_cost() {
+    let (few, many) = (delivered(30), delivered(300));
+    println!("30 services: {few:?}; 300: {many:?}");
+    assert!(many.0 <= 10 * few.0 && many.1 <= 10.0 * few.1, "it grows faster than the services");
+    assert_eq!(many.2, few.2, "no message takes more requests because there are more services");
 }
 
 fn letter(n: usize, body: &str) -> DeadLetter {
