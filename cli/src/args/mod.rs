@@ -7,6 +7,7 @@ mod examples;
 pub mod named;
 mod operations;
 mod pipelines;
+pub mod printing;
 mod reading;
 mod shipyards;
 mod values;
@@ -18,6 +19,7 @@ pub use doing::*;
 pub use named::*;
 pub use operations::*;
 pub use pipelines::*;
+pub use printing::*;
 pub use reading::*;
 pub use shipyards::*;
 pub use values::{Awaiting, Numbered};
@@ -25,7 +27,7 @@ pub use webhooks::*;
 
 use crate::kinds;
 use crate::pairs::parse_text;
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{Args as Group, Parser, Subcommand};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
@@ -47,28 +49,6 @@ pub struct Args {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// How to print, whatever it is.
-#[derive(Group, Clone, Copy)]
-pub struct Display {
-    /// Colours: on a terminal and without NO_COLOR, or as said here
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
-    pub color: Colour,
-    /// Only ASCII characters
-    #[arg(long, global = true)]
-    pub ascii: bool,
-}
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Also in a pipe
-    Always,
-    /// Never
-    Never,
 }
 
 /// The verbs.
