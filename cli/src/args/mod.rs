@@ -5,11 +5,13 @@ mod deployments;
 mod doing;
 mod examples;
 pub mod named;
+mod old;
 mod operations;
 mod pipelines;
 pub mod printing;
 mod reading;
 mod shipyards;
+mod synonyms;
 mod values;
 mod webhooks;
 
@@ -31,6 +33,9 @@ use clap::{Args as Group, Parser, Subcommand};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
+
+pub use old::{renewed, with_old_variable};
+pub use synonyms::meant;
 
 /// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines;
 /// deploy versions and roll them back.
@@ -104,13 +109,13 @@ pub enum Command {
     #[command(after_help = examples::DECLINE)]
     Decline(Decide),
     /// Hold a context: what runs goes on, nothing new is triggered
-    #[command(subcommand, after_help = examples::PAUSE)]
+    #[command(after_help = examples::PAUSE)]
     Pause(Controlled),
     /// Let a paused context go on
-    #[command(subcommand, after_help = examples::RESUME)]
+    #[command(after_help = examples::RESUME)]
     Resume(Controlled),
     /// End everything open in a context
-    #[command(subcommand, after_help = examples::ABORT)]
+    #[command(after_help = examples::ABORT)]
     Abort(Controlled),
     /// Repeat a sequence that failed, from the task on that failed
     #[command(after_help = examples::RETRY)]
@@ -133,12 +138,9 @@ pub enum Command {
     /// Answer a task's triggers with a command, for as long as this runs
     #[command(after_help = examples::EXECUTOR)]
     Executor(Executor),
-    /// Remember an API and a token for it, and use them from now on
+    /// Remember an API and a token for it, and use them from now on; choose among those that are remembered
     #[command(after_help = examples::LOGIN)]
     Login(Login),
-    /// Choose among the APIs that were logged in to
-    #[command(subcommand, after_help = examples::CONTEXT)]
-    Context(ContextVerb),
     /// Say whose token this is, and what it may do
     #[command(after_help = examples::WHOAMI)]
     Whoami {
@@ -154,7 +156,7 @@ pub enum Command {
     /// Look at messages that could not be handled, send them again, or drop them
     #[command(subcommand, after_help = examples::DEAD_LETTERS)]
     DeadLetters(DeadLetters),
-    /// Resume webhooks that are disabled, and deliver events again
+    /// See what was sent to webhooks, send it again, resume webhooks that are disabled
     #[command(subcommand, after_help = examples::WEBHOOK)]
     Webhook(WebhookVerb),
     /// Say whether the API is reachable, the token right, and whether anything waits for a person
@@ -200,7 +202,7 @@ pub struct Apply {
 #[derive(Group, Clone, Default)]
 pub struct Scope {
     /// Only this project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// Only this stage
     #[arg(long, value_parser = name::<StageName>)]

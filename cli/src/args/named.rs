@@ -2,6 +2,9 @@
 
 pub use super::values::Place;
 
+/// The variable that names the project.
+pub const PROJECT: &str = "KEELWAY_PROJECT";
+
 use super::values::name;
 use clap::{Args as Group, ValueEnum};
 use keelway_domain::names::ProjectName;
@@ -34,18 +37,41 @@ pub struct Output {
     pub format: Format,
 }
 
-/// `-n`
-#[derive(Group, Clone)]
-pub struct Namespace {
-    /// The namespace [default: default; pipelines are listed of every one that the token shows]
-    #[arg(short, long, env = "KEELWAY_NAMESPACE", value_parser = name::<ProjectName>)]
-    pub namespace: Option<ProjectName>,
+/// `-p`
+#[derive(Group, Clone, Default)]
+pub struct InProject {
+    /// The project, which manifests call namespace [default: default]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
 }
 
-impl Namespace {
+impl InProject {
     /// The one that is meant where there must be one.
     pub fn name(&self) -> &str {
-        self.namespace.as_ref().map_or("default", ProjectName::as_str)
+        self.project.as_ref().map_or("default", ProjectName::as_str)
+    }
+}
+
+/// `-p`, or `-A`
+#[derive(Group, Clone, Default)]
+pub struct Projects {
+    /// Only this project
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
+    project: Option<ProjectName>,
+    /// Those of all projects that the token shows, whatever KEELWAY_PROJECT says
+    #[arg(short = 'A', long)]
+    all_projects: bool,
+}
+
+impl Projects {
+    /// The only one, if one is named.
+    pub fn only(&self) -> Option<&ProjectName> {
+        self.project.as_ref().filter(|_| !self.all_projects)
+    }
+
+    /// The only one, for who takes work of one project unless told otherwise: `default` if none is named.
+    pub fn only_or_default(&self) -> Option<&str> {
+        (!self.all_projects).then(|| self.project.as_ref().map_or("default", ProjectName::as_str))
     }
 }
 
@@ -58,65 +84,50 @@ pub struct GetGlobal {
     pub output: Output,
 }
 
-/// `get`, of what is in a namespace
+/// `get`, of what is in a project
 #[derive(Group)]
 pub struct GetNamed {
-    /// Only this one: NAME, or NAMESPACE/NAME
+    /// Only this one: NAME, or PROJECT/NAME; without --project, of project default
     #[arg(value_parser = Place::parse, value_name = "NAME")]
     pub name: Option<Place>,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub projects: Projects,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// `get deploymentconfigs`
-#[derive(Group)]
-pub struct GetConfigs {
-    /// Only this one: NAME, or NAMESPACE/NAME
-    #[arg(value_parser = Place::parse, value_name = "NAME")]
-    pub name: Option<Place>,
-    #[command(flatten)]
-    pub namespace: Namespace,
-    /// Those of all namespaces
-    #[arg(short = 'A', long, conflicts_with = "name")]
-    pub all_namespaces: bool,
-    #[command(flatten)]
-    pub output: Output,
-}
-
-/// `get`, of what is in a project
+/// `get`, of what only a project has
 #[derive(Group)]
 pub struct GetInProject {
     /// Only this one
     pub name: Option<String>,
     /// The project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: ProjectName,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// What is deleted in a namespace.
+/// What is deleted in a project.
 #[derive(Group)]
 pub struct DeleteNamed {
-    /// Its name: NAME, or NAMESPACE/NAME
+    /// Its name: NAME, or PROJECT/NAME
     #[arg(value_parser = Place::parse, value_name = "NAME")]
     pub name: Place,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
     /// Do not ask
     #[arg(short, long)]
     pub yes: bool,
 }
 
-/// What is deleted in a project.
+/// What is deleted that only a project has.
 #[derive(Group)]
 pub struct DeleteInProject {
     /// Its name
     pub name: String,
     /// Its project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: ProjectName,
     /// Do not ask
     #[arg(short, long)]

@@ -143,7 +143,7 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
             return decide::of_verb(api, what, decision).await;
         }
         Some(Awaiting::Sequence(context)) => Some(context),
-        None => what.context.as_ref(),
+        None => None,
     };
     if context.is_none() {
         refuse_unnamed(api, what, verdict).await?;
@@ -189,7 +189,7 @@ async fn refuse_unnamed(api: &Api, what: &Decide, verdict: Verdict) -> Result<()
     let n = open.len() + promotions.len();
     let waits = if n == 1 { "one waits".into() } else { format!("{n} wait") };
     let say = format!(
-        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION]"
+        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} PROJECT/PIPELINE/ENVIRONMENT[@REVISION]"
     );
     Err(CliError::Failed(format!("{say}\n{}", tables.join("\n\n"))))
 }

@@ -1,7 +1,7 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard, webhooks};
+use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
@@ -36,7 +36,6 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Deployments(what) => deployments::everywhere(api, what).await,
-        Get::Deliveries(what) => webhooks::deliveries(api, what).await,
         Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Kind(kind) => kinds::get(api, kind).await,
     }

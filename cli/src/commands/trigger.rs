@@ -115,7 +115,7 @@ async fn send(
         "time": crate::clock::now().rfc3339(),
         "data": data,
     });
-    let said = at_once.reason.as_deref().map(|reason| [("override", reason), ("by", at_once.by.as_str())]);
+    let said = at_once.message.as_deref().map(|message| [("override", message), ("by", at_once.by.as_str())]);
     let query = said.as_ref().map(<[_; 2]>::as_slice).unwrap_or_default();
     let accepted: Accepted = api.call(Method::POST, &["event"], query, Body::Json(&event, None)).await?;
     told(sequence.as_str(), stage, common, (&accepted, &id))?;

@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
         name: "webhooks",
         aliases: &["webhook"],
         about: "Webhook subscriptions",
-        examples: "Examples:\n  keelway get webhooks -n shop\n  keelway get webhook shop/slack -o yaml",
+        examples: "Examples:\n  keelway get webhooks -p shop\n  keelway get webhook shop/slack -o yaml",
     },
     delete: Verb {
         name: "webhook",

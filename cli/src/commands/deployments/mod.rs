@@ -27,7 +27,7 @@ pub fn id(of: &Address) -> String {
 }
 
 fn address(of: &ConfigName) -> Address {
-    Address::of(&of.name, &of.namespace)
+    Address::of(&of.name, of.project.project.as_ref())
 }
 
 fn some(text: &str) -> Option<String> {

@@ -118,7 +118,7 @@ fn image_tag(of: &Address, text: &str) -> Result<(String, String), CliError> {
     let (namespace, name) = text.split_once('/').unwrap_or((&of.namespace, text));
     match name.split_once(':') {
         Some((source, tag)) if !source.is_empty() && !tag.is_empty() => Ok((namespace.to_owned(), name.to_owned())),
-        _ => Err(CliError::Usage(format!("{text:?} is no tag of an artifact source: write it as NAME:TAG or NAMESPACE/NAME:TAG"))),
+        _ => Err(CliError::Usage(format!("{text:?} is no tag of an artifact source: write it as NAME:TAG or PROJECT/NAME:TAG"))),
     }
 }
 

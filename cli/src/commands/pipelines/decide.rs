@@ -42,7 +42,7 @@ pub struct Decision<'a> {
 pub async fn named(settings: &Settings<'_>, what: &PipelineDecide, verdict: ApprovalDecision) -> Result<(), CliError> {
     let PipelineDecide { at, revision, said, wait, .. } = what;
     let decision = Decision {
-        of: Address::of(&at.of.name, &at.of.namespace),
+        of: Address::of(&at.of.name, at.of.project.project.as_ref()),
         environment: &at.environment,
         revision: revision.as_deref(),
         verdict,
@@ -76,8 +76,6 @@ pub async fn named(settings: &Settings<'_>, what: &PipelineDecide, verdict: Appr
 pub async fn of_verb(api: &Api, what: &Decide, mut decision: Decision<'_>) -> Result<(), CliError> {
     let scope = &what.scope;
     let given = [
-        (what.context.is_some(), "--context"),
-        (scope.project.is_some(), "--project"),
         (scope.stage.is_some(), "--stage"),
         (scope.service.is_some(), "--service"),
         (what.id.is_some(), "--id"),

@@ -19,7 +19,7 @@ use serde_json::json;
 /// # Errors
 /// As the API answers.
 pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let path: Vec<&str> = of.path().into_iter().chain(["history"]).collect();
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let (mut all, mut commands, mut now) = (vec![], vec![], None);
@@ -176,7 +176,7 @@ fn wide(all: &[Line]) -> Table {
 /// # Errors
 /// As the API answers.
 pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let path: Vec<&str> = of.path().into_iter().chain(["pull-requests"]).collect();
     let open: OpenPullRequests = api.get(&path, &[]).await?;
     let format = what.output.format;

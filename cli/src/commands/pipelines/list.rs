@@ -75,7 +75,7 @@ pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format
     if format == Format::Wide || entries.is_empty() {
         let empty = match namespace {
             Some(namespace) => format!(
-                "there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE; all: -A"
+                "project {namespace} has no pipeline; apply one: keelway apply -f FILE; of all projects: -A"
             ),
             None => "there is no pipeline, or none that this token shows; apply one: keelway apply -f FILE".to_owned(),
         };
