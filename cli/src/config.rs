@@ -127,10 +127,7 @@ impl Config {
 /// # Errors
 /// A file that is not usable, or a context that does not exist.
 pub fn complete(mut args: Args) -> Result<Args, CliError> {
-    let offline = matches!(
-        args.command,
-        Command::Completion { .. } | Command::Version | Command::Shipyard(_) | Command::Login(_)
-    );
+    let offline = matches!(args.command, Command::Completion { .. } | Command::Version | Command::Shipyard(_) | Command::Login(_));
     let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
     let named = std::env::var("KEELWAY_LOGIN").ok().filter(|name| !name.trim().is_empty());
     if offline || given(&args.api) && named.is_none() {

@@ -55,7 +55,12 @@ fn main() -> ExitCode {
 fn read() -> Result<args::Args, ExitCode> {
     let (words, notes) = args::renewed(std::env::args_os());
     let command = args::with_old_variable(args::Args::command());
-    let read = command.try_get_matches_from(words).and_then(|matches| args::Args::from_arg_matches(&matches));
+    let read = command.try_get_matches_from(words).and_then(|matches| {
+        if let Some(order) = args::order(&matches) {
+            table::set(order);
+        }
+        args::Args::from_arg_matches(&matches)
+    });
     let refused = match read {
         Ok(args) => {
             notes.iter().for_each(|note| eprintln!("note: {note}"));

@@ -73,6 +73,9 @@ pub struct RolloutLatest {
     /// Follow it to its end
     #[arg(short, long)]
     pub watch: bool,
+    /// Give up after this long, with 1
+    #[arg(long, value_parser = length, value_name = "TIME", requires = "watch")]
+    pub timeout: Option<Duration>,
     #[command(flatten)]
     pub said: Said,
 }

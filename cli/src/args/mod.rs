@@ -245,6 +245,62 @@ mod tests {
         assert!(seen > 30, "{seen}");
     }
 
+    /// What each short flag stands for, as the page of the command says it.
+    fn grammar() -> std::collections::BTreeMap<char, String> {
+        let page = include_str!("../../../docs/cli.md");
+        let table = page.split("## Grammar").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+        let row = |line: &str| {
+            let rest = line.strip_prefix("| `-")?;
+            let long = rest.split("`--").nth(1)?;
+            Some((rest.chars().next()?, long.split([' ', '`']).next()?.to_owned()))
+        };
+        table.lines().filter_map(row).collect()
+    }
+
+    #[test]
+    fn a_flag_means_the_same_below_every_verb() {
+        let grammar = grammar();
+        let mut used = std::collections::BTreeSet::new();
+        let mut commands = vec![(vec![], Args::command())];
+        while let Some((path, command)) = commands.pop() {
+            let at = path.join(" ");
+            let args: Vec<&clap::Arg> = command.get_arguments().collect();
+            let has = |long: &str| args.iter().any(|arg| arg.get_long() == Some(long));
+            for arg in &args {
+                let long = arg.get_long();
+                if let (Some(short), Some(long)) = (arg.get_short(), long) {
+                    // `deployer` names its configs by --config.
+                    assert_eq!(grammar.get(&short).map(String::as_str), Some(long), "{at}: -{short}");
+                    used.insert(short);
+                }
+                assert!(!matches!(long, Some("namespace" | "context" | "reason" | "watch-timeout")), "{at}: {long:?}");
+                // What a token may see, and whose shipyard is applied, is said each time.
+                if long == Some("project") && !["apply", "token create"].contains(&at.as_str()) {
+                    assert!(
+                        arg.get_env().is_some_and(|variable| variable == "KEELWAY_PROJECT"),
+                        "{at}: --project reads no variable"
+                    );
+                }
+                for (name, short) in
+                    [("project", 'p'), ("message", 'm'), ("watch", 'w'), ("output", 'o'), ("yes", 'y'), ("file", 'f')]
+                {
+                    assert!(long != Some(name) || arg.get_short() == Some(short), "{at}: --{name} is also -{short}");
+                }
+            }
+            assert!(!has("watch") || has("timeout"), "{at}: what follows can be given up");
+            let lists = path.first().is_some_and(|verb: &String| verb == "get") && path.len() == 2 && path[1] != "help";
+            assert!(!lists || has("output"), "{at}: is printed in every format");
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                commands.push(([path.clone(), vec![sub.get_name().to_owned()]].concat(), sub.clone()));
+            }
+        }
+        assert_eq!(
+            used.into_iter().collect::<Vec<_>>(),
+            grammar.keys().copied().collect::<Vec<_>>(),
+            "the page tells what there is"
+        );
+    }
+
     #[test]
     fn apply_and_delete_say_what_they_take() {
         let command = Args::command();

@@ -6,7 +6,7 @@ pub use super::values::Place;
 pub const PROJECT: &str = "KEELWAY_PROJECT";
 
 use super::values::name;
-use clap::{Args as Group, ValueEnum};
+use clap::{ArgMatches, Args as Group, ValueEnum};
 use keelway_domain::names::ProjectName;
 
 /// How to print.
@@ -16,6 +16,8 @@ pub enum Format {
     Table,
     /// For people, with everything
     Wide,
+    /// For the next command: what other verbs call it, one line each
+    Name,
     /// For programs
     Json,
     /// For programs; of a single pipeline, cluster, git host, deployment config, artifact source or webhook: its manifest
@@ -23,6 +25,11 @@ pub enum Format {
 }
 
 impl Format {
+    /// Whether everything is shown in full.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Self::Wide | Self::Name)
+    }
+
     /// Whether it is for programs.
     pub fn is_data(self) -> bool {
         matches!(self, Self::Json | Self::Yaml)
@@ -32,9 +39,20 @@ impl Format {
 /// `-o`
 #[derive(Group)]
 pub struct Output {
-    /// table, wide, json or yaml
+    /// table, wide, name, json or yaml
     #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
     pub format: Format,
+    /// Sort the rows of a table by this column, for example AGE; -AGE: from the end
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub sort_by: Option<String>,
+}
+
+/// What the command line says of the order of rows, whatever the verb is.
+pub fn order(matches: &ArgMatches) -> Option<String> {
+    match matches.subcommand() {
+        Some((_, below)) => order(below),
+        None => matches.try_get_one::<String>("sort_by").ok().flatten().cloned(),
+    }
 }
 
 /// `-p`

@@ -100,7 +100,10 @@ fn flags(words: Vec<OsString>, notes: &mut Vec<String>) -> Vec<OsString> {
             out.push(word);
             continue;
         };
-        let note = new.map_or_else(|| format!("`{old}` is not needed any more: write its value alone"), |new| format!("`{old}` is `{new}` now"));
+        let note = new.map_or_else(
+            || format!("`{old}` is not needed any more: write its value alone"),
+            |new| format!("`{old}` is `{new}` now"),
+        );
         if !notes.contains(&note) {
             notes.push(note);
         }
@@ -165,7 +168,10 @@ mod tests {
             ("keelway approve -c=139a703f", "keelway approve 139a703f"),
             ("keelway override 139a703f -r INC-7", "keelway override 139a703f --message INC-7"),
             ("keelway pipeline hold carts production -r 1.3.0", "keelway pipeline hold carts production -r 1.3.0"),
-            ("keelway set triggers carts --from-image carts:latest -c web", "keelway set triggers carts --from-image carts:latest -c web"),
+            (
+                "keelway set triggers carts --from-image carts:latest -c web",
+                "keelway set triggers carts --from-image carts:latest -c web",
+            ),
             ("keelway pipeline reject carts prod", "keelway pipeline decline carts prod"),
             ("keelway context use eu", "keelway login use eu"),
             ("keelway rollout undo carts --to-revision 3", "keelway rollout undo carts --to 3"),

@@ -79,7 +79,7 @@ pub fn listed(approvals: &[Approval], format: Format) -> Table {
     let data = |approval: &Approval, names: &[&str]| -> Vec<String> {
         names.iter().map(|name| approval.text(&format!("/data/{name}")).to_owned()).collect()
     };
-    if format == Format::Wide {
+    if format.is_wide() {
         let mut table = Table::new(&["PROJECT", "STAGE", "SERVICE", "RESULT", "IMAGE", "SINCE", "CONTEXT", "ID"]);
         for approval in approvals {
             let mut row = data(approval, &["project", "stage", "service", "result", "configurationChange/values/image"]);

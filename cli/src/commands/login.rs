@@ -86,7 +86,7 @@ fn remembered(what: &LoginVerb) -> Result<(), CliError> {
                 let current = if *name == config.current { "*" } else { "" };
                 table.row(vec![current.into(), name.clone(), context.api.clone()]);
             }
-            print(&table, Format::Table, "there is no login yet; make one: keelway login NAME --api URL")
+            print(table, Format::Table, "there is no login yet; make one: keelway login NAME --api URL")
         }
         LoginVerb::Use { name } => {
             if !config.contexts.contains_key(name) {

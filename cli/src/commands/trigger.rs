@@ -128,7 +128,7 @@ fn told(sequence: &str, stage: &StageName, common: &TriggerCommon, (accepted, id
     match common.output.format {
         _ if common.quiet => say(context),
         format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format),
-        Format::Table | Format::Wide => {
+        Format::Table | Format::Wide | Format::Name => {
             say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))
         }
     }

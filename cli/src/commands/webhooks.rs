@@ -43,12 +43,12 @@ async fn deliveries(api: &Api, what: &WebhookDeliveries) -> Result<(), CliError>
             one.next_attempt.unwrap_or_default(),
         ]);
     }
-    print(&table, format, &format!("nothing was sent to webhooks of project {namespace}; another one: -p PROJECT"))
+    print(table, format, &format!("nothing was sent to webhooks of project {namespace}; another one: -p PROJECT"))
 }
 
 /// The status of an answer, or why there was none.
 fn answered(attempt: &DeliveryAttempt, format: Format) -> String {
-    let most = if format == Format::Wide { usize::MAX } else { 60 };
+    let most = if format.is_wide() { usize::MAX } else { 60 };
     attempt.status.map_or_else(|| attempt.error.chars().take(most).collect(), |status| status.to_string())
 }
 

@@ -33,7 +33,7 @@ pub const KIND: Kind = Kind {
 
 fn table(all: Vec<Value>, _: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
     let all: Vec<Registered> = typed(all.into())?;
-    let fields: &[_] = match format == Format::Wide {
+    let fields: &[_] = match format.is_wide() {
         true => &[("SERVER", "server"), ("SECRET", "secret"), ("INTERVAL", "interval")],
         false => &[("SERVER", "server"), ("SECRET", "secret")],
     };

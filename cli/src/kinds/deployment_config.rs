@@ -50,8 +50,8 @@ pub fn states(all: &[ConfigState], now: Option<Timestamp>, format: Format) -> Ta
             number(Some(one.latest_version)),
             latest.map(|latest| latest.status.clone()).unwrap_or_default(),
             latest.map(|latest| age(&latest.since, now)).unwrap_or_default(),
-            images(&one.active_images, format == Format::Wide),
-            news(one, format == Format::Wide),
+            images(&one.active_images, format.is_wide()),
+            news(one, format.is_wide()),
         ]);
     }
     table

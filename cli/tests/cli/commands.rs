@@ -158,7 +158,7 @@ fn a_watch_waits_for_what_is_still_to_come() {
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!(stopped.code, 0);
     assert!(stopped.out.contains("→ keelway approve context-a  carts to prod"), "{}", stopped.out);
-    let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
+    let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
 
     let child = api.keelway(&[&words[..], &["--log"]].concat()).stdout(Stdio::piped()).spawn().unwrap();

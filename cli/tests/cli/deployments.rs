@@ -253,7 +253,7 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     ]);
     let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "again": true, "notes": "bad release", "by": "ada"});
     assert_eq!(body(&api), asked);
-    let third = api.run(&["rollout", "undo", "shop/carts", "--to-revision", "2"]);
+    let third = api.run(&["rollout", "undo", "shop/carts", "--to", "2"]);
     assert_eq!(body(&api), json!({"release": 2, "config": false, "by": "ada"}));
     let refused = json!({"errors": [{"field": "release", "code": "Conflict", "message": "version 4 is already the latest"}]});
     let results =

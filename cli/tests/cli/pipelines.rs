@@ -114,7 +114,7 @@ fn a_watch_in_a_pipe_prints_what_changes_and_ends_where_a_person_is_needed() {
     let words = ["pipeline", "status", "carts", "-n", "shop", "--watch"];
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!((stopped.code, stopped.out.contains("production ⏸ approval")), (0, true), "{stopped:?}");
-    let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
+    let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("keelway pipeline explain shop/carts")), (1, true), "{}", late.err);
     let mut running = Running::start(&mut api.keelway(&[&words[..], &["--exit-code"]].concat()));
     running.wait_for("→ keelway approve shop/carts/production@1.4.0");
@@ -223,9 +223,9 @@ fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
     // By default it shows 50.
     assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), "GET /v1/pipelines?pageSize=50");
     assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
-    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A", "--limit", "200"]).env("KEELWAY_NAMESPACE", "shop")), every);
-    assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_NAMESPACE", "shop")), line("shop"));
-    assert_eq!(asked(api.keelway(&["get", "pipelines", "-n", "store"]).env("KEELWAY_NAMESPACE", "shop")), line("store"));
+    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A", "--limit", "200"]).env("KEELWAY_PROJECT", "shop")), every);
+    assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_PROJECT", "shop")), line("shop"));
+    assert_eq!(asked(api.keelway(&["get", "pipelines", "-n", "store"]).env("KEELWAY_PROJECT", "shop")), line("store"));
     api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
     let none = api.run(&["pipeline", "list", "-n", "shop"]);
     assert_eq!((none.code, none.err.contains("no pipeline in namespace shop"), none.err.contains("-n NAMESPACE")), (0, true, true));

@@ -71,8 +71,8 @@ fn deliveries_are_listed_shown_and_delivered_again() {
     let sent = api.run(&["webhook", "redeliver", "4gk2vbc7mz3qa", "5gk2vbc7mz3qa", "-n", "shop"]);
     let expected = "delivery 4gk2vbc7mz3qa: tried now\ndelivery 5gk2vbc7mz3qa: delivered again as 6gk2vbc7mz3qa\n";
     assert_eq!((sent.code, sent.out.as_str()), (0, expected), "{}", sent.err);
-    let list = "it shows in: keelway get deliveries -n shop\n";
-    assert_eq!(sent.err, format!("{list}the old one: keelway get deliveries 5gk2vbc7mz3qa -n shop\n"));
+    let list = "it shows in: keelway webhook deliveries -p shop\n";
+    assert_eq!(sent.err, format!("{list}the old one: keelway webhook deliveries 5gk2vbc7mz3qa -p shop\n"));
     assert_eq!(api.run(&["webhook", "redeliver", "4gk2vbc7mz3qa", "-n", "shop"]).err, list, "none is new");
     api.can("GET /v1/deliveries", json!({"deliveries": [], "nextPageKey": "0"}));
     assert!(api.run(&["get", "deliveries"]).err.contains("there is no delivery in namespace default"));

@@ -60,7 +60,7 @@ fn show(of: &Address, state: &ConfigState) -> Result<(), CliError> {
             one.image.clone().unwrap_or_default(),
         ]);
     }
-    print(&table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
+    print(table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
 }
 
 /// Changes the triggers in a config.

@@ -1,4 +1,4 @@
-//! `pipeline approve`, `pipeline reject`, and `approve` and `decline` of a promotion: a person's answer to what waits for approval.
+//! `pipeline approve`, `pipeline decline`, and `approve` and `decline` of a promotion: a person's answer to what waits for approval.
 
 use super::{Settings, read};
 use crate::address::Address;
@@ -35,7 +35,7 @@ pub struct Decision<'a> {
     pub wait: Option<Duration>,
 }
 
-/// `pipeline approve`, `pipeline reject`.
+/// `pipeline approve`, `pipeline decline`.
 ///
 /// # Errors
 /// Nothing waits, or the API's refusal.

@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::api::Api;
-use crate::args::{Format, PipelineHistory, PipelineShow};
+use crate::args::{PipelineHistory, PipelineShow};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::pages::Pages;
@@ -46,7 +46,7 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     }
     let empty =
         format!("no promotion of {of} is over yet, and nobody gave a command; what is on its way: keelway pipeline status {of}");
-    print(&if format == Format::Wide { wide(&lines) } else { table(&lines, now) }, format, &empty)
+    print(if format.is_wide() { wide(&lines) } else { table(&lines, now) }, format, &empty)
 }
 
 /// A line of the history.
@@ -187,7 +187,7 @@ pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliErro
         eprintln!("no pull request of {of} is open; what it waits for: keelway pipeline explain {of}");
         return Ok(());
     }
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let head = if wide {
         vec!["ENVIRONMENT", "REVISION", "NUMBER", "STATE", "URL", "BRANCH", "REPOSITORY"]
     } else {

@@ -40,7 +40,7 @@ pub fn show(state: &PipelineState, now: Option<Timestamp>, format: Format) -> Re
         return say_data(state, format);
     }
     let look = look();
-    if format == Format::Wide {
+    if format.is_wide() {
         let unlimited = Look { width: None, ..look };
         for row in board::rows(&[pipeline::line(state, now)], &unlimited) {
             say(&row)?;
