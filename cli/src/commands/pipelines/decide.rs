@@ -1,4 +1,5 @@
-//! `pipeline approve`, `pipeline decline`, and `approve` and `decline` of a promotion: a person's answer to what waits for approval.
+//! `pipeline approve`, `pipeline decline`, and `approve` and `decline` of a promotion: a person's answer to what waits for
+//! approval.
 
 use super::{Settings, read};
 use crate::address::Address;
