@@ -1,6 +1,6 @@
 //! What the command line names: a name in a namespace.
 
-use crate::args::named::{Namespace, Place};
+use crate::args::named::Place;
 use keelway_domain::names::ProjectName;
 
 /// Where something is: a namespace and a name.
@@ -13,9 +13,9 @@ pub struct Address {
 }
 
 impl Address {
-    /// What the command line names; a namespace before the name is preferred to the flag's.
-    pub fn of(name: &Place, namespace: &Namespace) -> Self {
-        let namespace = name.namespace.as_ref().map_or(namespace.name(), ProjectName::as_str);
+    /// What the command line names; a project before the name is preferred to the flag's. Without both, it is `default`.
+    pub fn of(name: &Place, project: Option<&ProjectName>) -> Self {
+        let namespace = name.namespace.as_ref().or(project).map_or("default", ProjectName::as_str);
         Self { namespace: namespace.to_owned(), name: name.name.clone() }
     }
 

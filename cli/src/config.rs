@@ -1,4 +1,4 @@
-//! The contexts that `keelway login` remembers: which API, and with which token. The file holds secrets, so nobody else may read
+//! The logins that `keelway login` remembers: which API, and with which token. The file holds secrets, so nobody else may read
 //! it.
 
 use crate::args::{Args, Command};
@@ -117,7 +117,7 @@ impl Config {
         } else {
             format!("there are {}", known.join(", "))
         };
-        CliError::Usage(format!("there is no context {name:?}: {known}"))
+        CliError::Usage(format!("there is no login {name:?}: {known}"))
     }
 }
 
@@ -127,10 +127,7 @@ impl Config {
 /// # Errors
 /// A file that is not usable, or a context that does not exist.
 pub fn complete(mut args: Args) -> Result<Args, CliError> {
-    let offline = matches!(
-        args.command,
-        Command::Completion { .. } | Command::Version | Command::Shipyard(_) | Command::Context(_) | Command::Login(_)
-    );
+    let offline = matches!(args.command, Command::Completion { .. } | Command::Version | Command::Shipyard(_) | Command::Login(_));
     let given = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
     let named = std::env::var("KEELWAY_LOGIN").ok().filter(|name| !name.trim().is_empty());
     if offline || given(&args.api) && named.is_none() {
@@ -187,7 +184,7 @@ mod tests {
             (api(None), api(Some("us")), api(Some(" "))),
             (Some("https://eu.test"), Some("https://us.test"), Some("https://eu.test"))
         );
-        assert_eq!(config.context(Some("ap")).unwrap_err().to_string(), "there is no context \"ap\": there are eu, us");
+        assert_eq!(config.context(Some("ap")).unwrap_err().to_string(), "there is no login \"ap\": there are eu, us");
         assert_eq!(Config::default().context(None).unwrap(), None);
         assert_eq!(format!("{:?}", context("x")), "Context { api: \"x\", .. }");
     }

@@ -290,7 +290,7 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
             hint(format!("keelway override {id} --stage {stage} --reason WHY"), format!("{subject} waits until {stage} opens"))
         }
         Some(waits) if waits.reason == "resume" => {
-            hint(format!("keelway resume sequence -p {project} -c {id}"), format!("{subject} is paused in {stage}"))
+            hint(format!("keelway resume {id} -p {project}"), format!("{subject} is paused in {stage}"))
         }
         Some(waits) if waits.reason == "executor" && waits.answered_by.is_none() && is_long(waits, now) => {
             let task = waits.task.as_deref().unwrap_or("TASK");

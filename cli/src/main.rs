@@ -26,14 +26,17 @@ mod timeline;
 mod words;
 mod zone;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     if let Some(grace) = deployer::guard::grace() {
         return started(deployer::guard::run(grace));
     }
-    let args = args::Args::parse();
+    let args = match read() {
+        Ok(args) => args,
+        Err(code) => return code,
+    };
     terminal::set(args.display);
     started(async {
         match commands::run(args).await {
@@ -46,6 +49,29 @@ fn main() -> ExitCode {
             }
         }
     })
+}
+
+/// Reads the command line. Where there is nothing to do, everything has been said.
+fn read() -> Result<args::Args, ExitCode> {
+    let (words, notes) = args::renewed(std::env::args_os());
+    let command = args::with_old_variable(args::Args::command());
+    let read = command.try_get_matches_from(words).and_then(|matches| {
+        if let Some(order) = args::order(&matches) {
+            table::set(order);
+        }
+        args::Args::from_arg_matches(&matches)
+    });
+    let refused = match read {
+        Ok(args) => {
+            notes.iter().for_each(|note| eprintln!("note: {note}"));
+            return Ok(args);
+        }
+        Err(refused) => refused,
+    };
+    let Some(meant) = args::meant(&refused) else { refused.exit() };
+    eprint!("{}", refused.render().ansi());
+    eprintln!("here it is called: {meant}");
+    Err(ExitCode::from(2))
 }
 
 /// Runs what this process is for.

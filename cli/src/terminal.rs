@@ -1,6 +1,6 @@
 //! What the terminal is like, and what the command line says about it: width, colour, characters, whether lines can be redrawn.
 
-use crate::args::{Colour, Display};
+use crate::args::printing::{Colour, Display};
 use std::io::IsTerminal;
 use std::sync::OnceLock;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

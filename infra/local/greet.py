@@ -156,14 +156,14 @@ class Story:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not found():
             if time.monotonic() > deadline:
-                raise Problem(f"{what} did not come within {PATIENCE_SECONDS} s: `keelway rollout history {CONFIG} -n {NAMESPACE}` shows "
+                raise Problem(f"{what} did not come within {PATIENCE_SECONDS} s: `keelway rollout history {CONFIG} -p {NAMESPACE}` shows "
                               f"what there was, `make logs` what the functions logged")
             time.sleep(LOOK_SECONDS)
 
 
 def expect(good, what):
     if not good:
-        raise Problem(f"{what}: `keelway rollout history {CONFIG} -n {NAMESPACE}` shows more, `make logs` what the functions logged")
+        raise Problem(f"{what}: `keelway rollout history {CONFIG} -p {NAMESPACE}` shows more, `make logs` what the functions logged")
 
 
 def prepare(state, env, keelway, cloud):

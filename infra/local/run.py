@@ -230,8 +230,8 @@ The stack and its executors stay up. Where to look next:
   keelway watch --log {some}   one delivery again, with every event
   keelway get sequences --project {PROJECT}   all of them
   {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
-  keelway pipeline status podinfo -n shop   the pipeline; its git host ended with this program
-  keelway rollout history greeter -n greetings   the versions of the function
+  keelway pipeline status podinfo -p shop   the pipeline; its git host ended with this program
+  keelway rollout history greeter -p greetings   the versions of the function
   make logs   what the functions logged
   make down   end it all""")
 

@@ -1,5 +1,6 @@
-//! Who somebody is and what they may do: `login`, `context`, `whoami`, `token`, `audit`.
+//! Who somebody is and what they may do: `login`, `whoami`, `token`, `audit`.
 
+use super::named::PROJECT;
 use super::values::{length, name};
 use super::{Output, examples};
 use clap::{Args as Group, Subcommand};
@@ -9,28 +10,31 @@ use std::time::Duration;
 
 /// `login`
 #[derive(Group)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Login {
-    /// What to call this context
+    #[command(subcommand)]
+    pub verb: Option<LoginVerb>,
+    /// What to call this login
     #[arg(default_value = "default")]
     pub name: String,
 }
 
-/// `context`
+/// What is done with the logins that are remembered.
 #[derive(Subcommand)]
-pub enum ContextVerb {
-    /// Every context
-    #[command(visible_alias = "ls", after_help = examples::CONTEXT_LIST)]
+pub enum LoginVerb {
+    /// Every login
+    #[command(visible_alias = "ls", after_help = examples::LOGIN_LIST)]
     List,
-    /// Use a context from now on
-    #[command(after_help = examples::CONTEXT_USE)]
+    /// Use a login from now on
+    #[command(after_help = examples::LOGIN_USE)]
     Use {
-        /// The context
+        /// The login
         name: String,
     },
-    /// Forget a context; its token stays valid
-    #[command(after_help = examples::CONTEXT_DELETE)]
+    /// Forget a login; its token stays valid
+    #[command(after_help = examples::LOGIN_DELETE)]
     Delete {
-        /// The context
+        /// The login
         name: String,
     },
 }
@@ -96,7 +100,7 @@ pub struct Audit {
     #[arg(long, value_parser = ["apply", "trigger", "control", "decide", "delete", "token", "override", "push", "claim"])]
     pub action: Option<String>,
     /// Only in this project or namespace
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// Only what is not older
     #[arg(long, value_parser = length, value_name = "TIME")]

@@ -1,18 +1,18 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
 use super::values::{Numbered, executor_name, length, percent, variable, version};
-use super::{Namespace, Output, Place, Said, examples};
+use super::{InProject, Output, Place, Projects, Said, examples};
 use clap::{Args as Group, Subcommand};
 use std::time::Duration;
 
 /// A deployment config by its name.
 #[derive(Group)]
 pub struct ConfigName {
-    /// The deployment config: NAME, or NAMESPACE/NAME
+    /// The deployment config: NAME, or PROJECT/NAME
     #[arg(value_parser = Place::parse, value_name = "NAME")]
     pub name: Place,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
 }
 
 /// `rollout`
@@ -73,6 +73,9 @@ pub struct RolloutLatest {
     /// Follow it to its end
     #[arg(short, long)]
     pub watch: bool,
+    /// Give up after this long, with 1
+    #[arg(long, value_parser = length, value_name = "TIME", requires = "watch")]
+    pub timeout: Option<Duration>,
     #[command(flatten)]
     pub said: Said,
 }
@@ -117,7 +120,7 @@ pub struct RolloutUndo {
     pub of: ConfigName,
     /// The version to go back to [default: the newest complete one that deploys something else]
     #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
-    pub to_revision: Option<Numbered>,
+    pub to: Option<Numbered>,
     /// Say what would change, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -147,11 +150,11 @@ pub struct RolloutControl {
 /// `rollback`
 #[derive(Group)]
 pub struct Rollback {
-    /// The deployment configs: NAME, or NAMESPACE/NAME; several are checked together, and rolled back each on its own
+    /// The deployment configs: NAME, or PROJECT/NAME; several are checked together, and rolled back each on its own
     #[arg(required = true, value_parser = Place::parse, value_name = "NAME")]
     pub names: Vec<Place>,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
     /// The version to go back to, of a single config [default: the newest complete one that deploys something else]
     #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
     pub to: Option<Numbered>,
@@ -201,7 +204,7 @@ pub struct SetTriggers {
     /// Deploy when the template changes
     #[arg(long)]
     pub from_config: bool,
-    /// Deploy the image of this tag: NAME:TAG, or NAMESPACE/NAME:TAG
+    /// Deploy the image of this tag: NAME:TAG, or PROJECT/NAME:TAG
     #[arg(long, value_name = "TAG")]
     pub from_image: Option<String>,
     /// The containers that run the image of --from-image [default: all]
@@ -226,14 +229,14 @@ pub struct SetTriggers {
 /// `diff`
 #[derive(Group)]
 pub struct Diff {
-    /// The one version: CONFIG-N, or NAMESPACE/CONFIG-N
+    /// The one version: CONFIG-N, or PROJECT/CONFIG-N
     #[arg(required = true, value_parser = version, value_name = "VERSION")]
     pub one: Option<(Place, u64)>,
     /// The other version
     #[arg(required = true, value_parser = version, value_name = "VERSION")]
     pub other: Option<(Place, u64)>,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
     /// End with 1 if they differ
     #[arg(long)]
     pub exit_code: bool,
@@ -247,14 +250,11 @@ pub struct Deployer {
     /// The deployer's name, as the history shows it
     #[arg(long, default_value = "keelway-deployer", value_parser = executor_name)]
     pub name: String,
-    /// Only versions of this deployment config: NAME, or NAMESPACE/NAME; may be repeated
+    /// Only versions of this deployment config: NAME, or PROJECT/NAME; may be repeated
     #[arg(long = "config", value_parser = Place::parse, value_name = "CONFIG")]
     pub configs: Vec<Place>,
     #[command(flatten)]
-    pub namespace: Namespace,
-    /// The versions of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    pub projects: Projects,
     /// Deployments at the same time
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub concurrency: u16,

@@ -1,5 +1,6 @@
 //! What changes something: `trigger`, `approve`, `pause`, `send`, `shipyard`, `executor`.
 
+use super::named::PROJECT;
 use super::values::{Awaiting, answerable, executor_name, length, name, wait};
 use super::{Output, Scope, Watching, examples};
 use crate::pairs;
@@ -27,7 +28,7 @@ pub enum Trigger {
 #[derive(Group)]
 pub struct TriggerCommon {
     /// The project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: ProjectName,
     /// The service
     #[arg(short, long, value_parser = name::<ServiceName>)]
@@ -69,11 +70,11 @@ pub struct TriggerSequence {
 #[derive(Group)]
 pub struct AtOnce {
     /// Begin although a window keeps the stage closed; takes the scope approve:<stage>, and a reason
-    #[arg(long, requires = "reason")]
+    #[arg(long, requires = "message")]
     pub override_windows: bool,
     /// Why it cannot wait until the stage opens
-    #[arg(long, value_name = "WHY", requires = "override_windows")]
-    pub reason: Option<String>,
+    #[arg(short, long, value_name = "WHY", requires = "override_windows")]
+    pub message: Option<String>,
     /// Who says so
     #[arg(long, env = "USER", default_value = "", hide_env = true)]
     pub by: String,
@@ -129,7 +130,7 @@ pub struct Retry {
     #[arg(value_parser = name::<Context>)]
     pub context: Context,
     /// The project [default: searched for]
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// The task to begin with [default: the one that failed]
     #[arg(long, value_parser = name::<TaskName>, value_name = "TASK")]
@@ -154,13 +155,13 @@ pub struct Override {
     #[arg(value_parser = name::<Context>)]
     pub context: Context,
     /// Why it cannot wait
-    #[arg(short, long)]
-    pub reason: String,
+    #[arg(short, long, value_name = "WHY")]
+    pub message: String,
     /// The stage, if nothing waits there yet, or if several stages hold the context back
     #[arg(long, value_parser = name::<StageName>)]
     pub stage: Option<StageName>,
     /// The project [default: searched for]
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// Who says so
     #[arg(long, env = "USER", default_value = "", hide_env = true)]
@@ -170,12 +171,9 @@ pub struct Override {
 /// `approve`, `decline`
 #[derive(Group)]
 pub struct Decide {
-    /// The context, or NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION] of a promotion [default: the only one that waits]
+    /// The context, or PROJECT/PIPELINE/ENVIRONMENT[@REVISION] of a promotion [default: the only one that waits]
     #[arg(value_parser = Awaiting::parse, value_name = "CONTEXT")]
     pub named: Option<Awaiting>,
-    /// The context
-    #[arg(short, long, value_parser = name::<Context>, conflicts_with = "named")]
-    pub context: Option<Context>,
     #[command(flatten)]
     pub scope: Scope,
     /// The id of the approval's .triggered event
@@ -196,21 +194,17 @@ pub struct Decide {
 }
 
 /// `pause`, `resume`, `abort`
-#[derive(Subcommand)]
-pub enum Controlled {
-    /// A context's sequences
-    #[command(after_help = examples::CONTROLLED)]
-    Sequence {
-        /// The project [default: searched for]
-        #[arg(short, long, value_parser = name::<ProjectName>)]
-        project: Option<ProjectName>,
-        /// The context; eight characters of it will do
-        #[arg(short, long, value_parser = name::<Context>)]
-        context: Context,
-        /// Only in this stage
-        #[arg(long, value_parser = name::<StageName>)]
-        stage: Option<StageName>,
-    },
+#[derive(Group)]
+pub struct Controlled {
+    /// The context; eight characters of it will do
+    #[arg(value_parser = name::<Context>)]
+    pub context: Context,
+    /// The project [default: searched for]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// Only in this stage
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: Option<StageName>,
 }
 
 /// `send`

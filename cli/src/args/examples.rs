@@ -11,8 +11,8 @@ pub const GET: &str = "Examples:
   keelway get environments -p shop
   keelway get sequences -p shop
   keelway get approvals
-  keelway get pipelines -n shop
-  keelway get events -c 139a703f";
+  keelway get pipelines -p shop
+  keelway get events 139a703f";
 pub const GET_PROJECTS: &str = "Examples:
   keelway get projects
   keelway get projects -o json";
@@ -32,15 +32,15 @@ pub const GET_QUEUE: &str = "Examples:
 pub const GET_SEQUENCES: &str = "Examples:
   keelway get sequences -p shop
   keelway get sequences -p shop --state waitingForApproval
-  keelway get sequences -p shop -c 139a703f -o wide";
+  keelway get sequences 139a703f -p shop -o wide";
 pub const GET_EXECUTIONS: &str = "Examples:
-  keelway get executions -c 139a703f
+  keelway get executions 139a703f
   keelway get executions -p shop --stage production --state waitingForApproval";
 pub const GET_EVENTS: &str = "Examples:
-  keelway get events -c 139a703f
+  keelway get events 139a703f
   keelway get events -p shop --stage staging --type evaluation.finished -o json";
 pub const DELETE: &str = "Examples:
-  keelway delete pipeline carts -n shop
+  keelway delete pipeline carts -p shop
   keelway delete githost github --yes";
 pub const DELETE_PROJECT: &str = "Examples:
   keelway delete project shop
@@ -49,52 +49,52 @@ pub const DELETE_SERVICE: &str = "Examples:
   keelway delete service carts -p shop
   keelway delete service carts -p shop --abort";
 pub const PIPELINE: &str = "Examples:
-  keelway pipeline list -n shop
-  keelway pipeline status carts -n shop --watch
-  keelway pipeline explain carts -n shop --environment production
-  keelway pipeline approve carts production -n shop
+  keelway pipeline list -p shop
+  keelway pipeline status carts -p shop --watch
+  keelway pipeline explain carts -p shop --environment production
+  keelway pipeline approve carts production -p shop
   keelway pipeline history shop/carts";
 pub const PIPELINE_LIST: &str = "Examples:
   keelway pipeline list
-  keelway pipeline list -n shop -o wide";
+  keelway pipeline list -p shop -o wide";
 pub const PIPELINE_STATUS: &str = "Examples:
-  keelway pipeline status carts -n shop
-  keelway pipeline status carts -n shop --watch --exit-code --watch-timeout 30m
+  keelway pipeline status carts -p shop
+  keelway pipeline status carts -p shop --watch --exit-code --timeout 30m
   keelway pipeline status shop/carts -o wide";
 pub const PIPELINE_HISTORY: &str = "Examples:
-  keelway pipeline history carts -n shop
-  keelway pipeline history carts -n shop --environment production -o wide";
+  keelway pipeline history carts -p shop
+  keelway pipeline history carts -p shop --environment production -o wide";
 pub const PIPELINE_EXPLAIN: &str = "Examples:
-  keelway pipeline explain carts -n shop
-  keelway pipeline explain carts -n shop --environment production";
+  keelway pipeline explain carts -p shop
+  keelway pipeline explain carts -p shop --environment production";
 pub const PIPELINE_APPROVE: &str = "Examples:
-  keelway pipeline approve carts production -n shop
-  keelway pipeline approve carts production 1.4.0 -n shop -m looks-good
-  keelway pipeline approve carts production 1.4.0 -n shop --key-file approvals.key --key-id 2026-11";
-pub const PIPELINE_REJECT: &str = "Examples:
-  keelway pipeline reject carts production 1.4.0 -n shop -m too-slow";
+  keelway pipeline approve carts production -p shop
+  keelway pipeline approve carts production 1.4.0 -p shop -m looks-good
+  keelway pipeline approve carts production 1.4.0 -p shop --key-file approvals.key --key-id 2026-11";
+pub const PIPELINE_DECLINE: &str = "Examples:
+  keelway pipeline decline carts production 1.4.0 -p shop -m too-slow";
 pub const PIPELINE_ACCEPT: &str = "Examples:
-  keelway pipeline accept carts staging -n shop -m flaky-test";
+  keelway pipeline accept carts staging -p shop -m flaky-test";
 pub const PIPELINE_SUSPEND: &str = "Examples:
-  keelway pipeline suspend carts -n shop -m freeze";
+  keelway pipeline suspend carts -p shop -m freeze";
 pub const PIPELINE_RESUME: &str = "Examples:
-  keelway pipeline resume carts -n shop";
+  keelway pipeline resume carts -p shop";
 pub const PIPELINE_HOLD: &str = "Examples:
-  keelway pipeline hold carts production -n shop
-  keelway pipeline hold carts production -n shop --revision 1.3.0 -m incident-7";
+  keelway pipeline hold carts production -p shop
+  keelway pipeline hold carts production -p shop --revision 1.3.0 -m incident-7";
 pub const PIPELINE_RELEASE: &str = "Examples:
-  keelway pipeline release carts production -n shop";
+  keelway pipeline release carts production -p shop";
 pub const PIPELINE_ABANDON: &str = "Examples:
-  keelway pipeline abandon carts -n shop --revision 1.4.0
-  keelway pipeline abandon carts -n shop --revision 1.4.0 --environment production";
+  keelway pipeline abandon carts -p shop --revision 1.4.0
+  keelway pipeline abandon carts -p shop --revision 1.4.0 --environment production";
 pub const PIPELINE_RETRY: &str = "Examples:
-  keelway pipeline retry carts production -n shop";
+  keelway pipeline retry carts production -p shop";
 pub const PIPELINE_ABORT: &str = "Examples:
-  keelway pipeline abort carts production -n shop";
+  keelway pipeline abort carts production -p shop";
 pub const PIPELINE_PULL_REQUESTS: &str = "Examples:
-  keelway pipeline pull-requests carts -n shop";
+  keelway pipeline pull-requests carts -p shop";
 pub const PIPELINE_MANIFEST: &str = "Examples:
-  keelway pipeline manifest carts -n shop";
+  keelway pipeline manifest carts -p shop";
 pub const OBSERVE: &str = "Examples:
   keelway observe -f release.yaml --cluster shop/eu-1
   kubectl get helmreleases -A -o yaml | keelway observe -f -";
@@ -110,14 +110,14 @@ pub const TRIGGER_SEQUENCE: &str = "Examples:
 pub const TRIGGER_DELIVERY: &str = "Examples:
   keelway trigger delivery -p shop -s carts -i registry.example/shop/carts:1.4.0
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --values replicas:=2,canary:=true
-  keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch --exit-code --watch-timeout 30m";
+  keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch --exit-code --timeout 30m";
 pub const TRIGGER_EVALUATION: &str = "Examples:
   keelway trigger evaluation -p shop -s carts --stage staging --timeframe 10m --watch
   keelway trigger evaluation -p shop -s carts --stage staging --start 2026-11-20T15:00:00Z --end 2026-11-20T16:00:00Z";
 pub const WATCH: &str = "Examples:
   keelway watch 139a703f 7500af7d
   keelway watch 139a703f --log
-  keelway watch 139a703f --exit-code --watch-timeout 30m";
+  keelway watch 139a703f --exit-code --timeout 30m";
 pub const APPROVE: &str = "Examples:
   keelway approve 139a703f
   keelway approve --stage production --service carts -m looks-good
@@ -127,24 +127,20 @@ pub const DECLINE: &str = "Examples:
   keelway decline 139a703f -m too-slow
   keelway decline shop/carts/production@1.4.0 -m too-slow";
 pub const PAUSE: &str = "Examples:
-  keelway pause sequence -c 139a703f";
+  keelway pause 139a703f";
 pub const RESUME: &str = "Examples:
-  keelway resume sequence -c 139a703f";
+  keelway resume 139a703f";
 pub const ABORT: &str = "Examples:
-  keelway abort sequence -c 139a703f --stage staging";
+  keelway abort 139a703f --stage staging";
 pub const RETRY: &str = "Examples:
   keelway retry 139a703f
   keelway retry 139a703f --from deployment --stage staging --watch";
 pub const OVERRIDE: &str = "Examples:
-  keelway override 139a703f --reason INC-7
-  keelway override 139a703f --reason INC-7 --stage production";
-pub const CONTROLLED: &str = "Examples:
-  keelway pause sequence -c 139a703f
-  keelway resume sequence -c 139a703f --stage staging
-  keelway abort sequence -p shop -c 139a703f";
+  keelway override 139a703f -m INC-7
+  keelway override 139a703f -m INC-7 --stage production";
 pub const SEND: &str = "Examples:
   keelway send event -f event.json
-  echo {} | keelway send event -f -";
+  generate | keelway send event -f -";
 pub const VALIDATE: &str = "Examples:
   keelway validate deploymentconfig.yaml
   keelway validate examples/deployments -o json";
@@ -171,37 +167,37 @@ pub const GET_DEPLOYMENTS: &str = "Examples:
   keelway get deployments
   keelway get deployments --since 2026-11-20T00:00:00Z --status Failed";
 pub const ROLLOUT: &str = "Examples:
-  keelway rollout status carts -n shop
+  keelway rollout status carts -p shop
   keelway rollout latest shop/carts --watch
-  keelway rollout history carts -n shop";
+  keelway rollout history carts -p shop";
 pub const ROLLOUT_LATEST: &str = "Examples:
-  keelway rollout latest carts -n shop
+  keelway rollout latest carts -p shop
   keelway rollout latest shop/carts --resume-triggers --watch
   keelway rollout latest shop/carts --image registry.example/carts:1.4.0";
 pub const ROLLOUT_STATUS: &str = "Examples:
-  keelway rollout status carts -n shop
+  keelway rollout status carts -p shop
   keelway rollout status shop/carts --revision 3 --timeout 10m
   keelway rollout status shop/carts --no-watch -o json";
 pub const ROLLOUT_HISTORY: &str = "Examples:
-  keelway rollout history carts -n shop
+  keelway rollout history carts -p shop
   keelway rollout history shop/carts --revision 3";
 pub const ROLLOUT_UNDO: &str = "Examples:
-  keelway rollout undo carts -n shop
-  keelway rollout undo shop/carts --to-revision 3 --dry-run";
+  keelway rollout undo carts -p shop
+  keelway rollout undo shop/carts --to 3 --dry-run";
 pub const ROLLOUT_CANCEL: &str = "Examples:
-  keelway rollout cancel carts -n shop
+  keelway rollout cancel carts -p shop
   keelway rollout cancel shop/carts --and-what-waits";
 pub const ROLLOUT_RETRY: &str = "Examples:
-  keelway rollout retry carts -n shop";
+  keelway rollout retry carts -p shop";
 pub const ROLLOUT_PAUSE: &str = "Examples:
-  keelway rollout pause carts -n shop -m freeze";
+  keelway rollout pause carts -p shop -m freeze";
 pub const ROLLOUT_RESUME: &str = "Examples:
-  keelway rollout resume carts -n shop";
+  keelway rollout resume carts -p shop";
 pub const ROLLOUT_PROCEED: &str = "Examples:
-  keelway rollout proceed carts -n shop";
+  keelway rollout proceed carts -p shop";
 pub const ROLLBACK: &str = "Examples:
-  keelway rollback carts -n shop --dry-run
-  keelway rollback carts -n shop --to 3 -m regression
+  keelway rollback carts -p shop --dry-run
+  keelway rollback carts -p shop --to 3 -m regression
   keelway rollback shop/carts --application-only
   keelway rollback shop/web shop/api -m Monday
   keelway rollback shipyard shop --to 3";
@@ -209,14 +205,14 @@ pub const ROLLBACK_SHIPYARD: &str = "Examples:
   keelway rollback shipyard shop --to 1f0c9d8 --dry-run
   keelway rollback shipyard shop --to 3";
 pub const SET: &str = "Examples:
-  keelway set triggers carts -n shop --resume";
+  keelway set triggers carts -p shop --resume";
 pub const SET_TRIGGERS: &str = "Examples:
-  keelway set triggers carts -n shop
+  keelway set triggers carts -p shop
   keelway set triggers shop/carts --manual
   keelway set triggers shop/carts --from-image carts:latest -c web --auto
   keelway set triggers shop/carts --resume";
 pub const DIFF: &str = "Examples:
-  keelway diff carts-3 carts-4 -n shop
+  keelway diff carts-3 carts-4 -p shop
   keelway diff shop/carts-3 shop/carts-4 --exit-code
   keelway diff shipyard shop 3 4";
 pub const DIFF_SHIPYARD: &str = "Examples:
@@ -244,17 +240,17 @@ pub const DEAD_LETTERS_DROP: &str = "Examples:
 pub const GET_INVALID: &str = "Examples:
   keelway get invalid
   keelway get invalid --day 2026-11-22 -o wide";
-pub const GET_DELIVERIES: &str = "Examples:
-  keelway get deliveries -n shop
-  keelway get deliveries -n shop --webhook slack
-  keelway get delivery 4gk2vbc7mz3qa -n shop";
+pub const WEBHOOK_DELIVERIES: &str = "Examples:
+  keelway webhook deliveries -p shop
+  keelway webhook deliveries -p shop --webhook slack
+  keelway webhook deliveries 4gk2vbc7mz3qa -p shop";
 pub const WEBHOOK: &str = "Examples:
-  keelway webhook resume slack -n shop
-  keelway webhook redeliver 4gk2vbc7mz3qa -n shop";
+  keelway webhook resume slack -p shop
+  keelway webhook redeliver 4gk2vbc7mz3qa -p shop";
 pub const WEBHOOK_RESUME: &str = "Examples:
   keelway webhook resume shop/slack";
 pub const WEBHOOK_REDELIVER: &str = "Examples:
-  keelway webhook redeliver 4gk2vbc7mz3qa -n shop";
+  keelway webhook redeliver 4gk2vbc7mz3qa -p shop";
 pub const DOCTOR: &str = "Examples:
   keelway doctor
   keelway doctor --checklist";
@@ -267,25 +263,22 @@ pub const START: &str = "Examples:
   keelway trigger delivery -p shop -s carts -i carts:1.4.0 --watch
   keelway get environments -p shop
   keelway approve 139a703f
-  keelway pipeline list -n shop
+  keelway pipeline list
 
 Exit codes: 0 fine; 1 refused, failed or not found; 2 wrong usage, or a file that cannot be read.";
-pub const LOGIN: &str = "Examples:
+pub const LOGIN: &str ="Examples:
   keelway login --api https://keelway.example.com
   keelway login production --api https://keelway.example.com --token keelway_ann_0123
   vault-read token | keelway login --api https://keelway.example.com
 
 The token is asked for if neither --token nor KEELWAY_TOKEN has it. The file is ~/.config/keelway/config.yaml, or KEELWAY_CONFIG; KEELWAY_LOGIN
-names the context for one command. KEELWAY_API and KEELWAY_TOKEN come first.";
-pub const CONTEXT: &str = "Examples:
-  keelway context list
-  keelway context use production";
-pub const CONTEXT_LIST: &str = "Examples:
-  keelway context list";
-pub const CONTEXT_USE: &str = "Examples:
-  keelway context use production";
-pub const CONTEXT_DELETE: &str = "Examples:
-  keelway context delete production";
+names the login for one command. KEELWAY_API and KEELWAY_TOKEN come first.";
+pub const LOGIN_LIST: &str = "Examples:
+  keelway login list";
+pub const LOGIN_USE: &str = "Examples:
+  keelway login use production";
+pub const LOGIN_DELETE: &str = "Examples:
+  keelway login delete production";
 pub const WHOAMI: &str = "Examples:
   keelway whoami
   keelway whoami -o json";

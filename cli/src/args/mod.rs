@@ -5,10 +5,13 @@ mod deployments;
 mod doing;
 mod examples;
 pub mod named;
+mod old;
 mod operations;
 mod pipelines;
+pub mod printing;
 mod reading;
 mod shipyards;
+mod synonyms;
 mod values;
 mod webhooks;
 
@@ -18,6 +21,7 @@ pub use doing::*;
 pub use named::*;
 pub use operations::*;
 pub use pipelines::*;
+pub use printing::*;
 pub use reading::*;
 pub use shipyards::*;
 pub use values::{Awaiting, Numbered};
@@ -25,10 +29,13 @@ pub use webhooks::*;
 
 use crate::kinds;
 use crate::pairs::parse_text;
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{Args as Group, Parser, Subcommand};
 use keelway_domain::names::{ProjectName, ServiceName, StageName};
 use std::path::PathBuf;
 use values::{name, revision};
+
+pub use old::{renewed, with_old_variable};
+pub use synonyms::meant;
 
 /// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines;
 /// deploy versions and roll them back.
@@ -47,28 +54,6 @@ pub struct Args {
     /// What to do
     #[command(subcommand)]
     pub command: Command,
-}
-
-/// How to print, whatever it is.
-#[derive(Group, Clone, Copy)]
-pub struct Display {
-    /// Colours: on a terminal and without NO_COLOR, or as said here
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
-    pub color: Colour,
-    /// Only ASCII characters
-    #[arg(long, global = true)]
-    pub ascii: bool,
-}
-
-/// When to colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Also in a pipe
-    Always,
-    /// Never
-    Never,
 }
 
 /// The verbs.
@@ -124,13 +109,13 @@ pub enum Command {
     #[command(after_help = examples::DECLINE)]
     Decline(Decide),
     /// Hold a context: what runs goes on, nothing new is triggered
-    #[command(subcommand, after_help = examples::PAUSE)]
+    #[command(after_help = examples::PAUSE)]
     Pause(Controlled),
     /// Let a paused context go on
-    #[command(subcommand, after_help = examples::RESUME)]
+    #[command(after_help = examples::RESUME)]
     Resume(Controlled),
     /// End everything open in a context
-    #[command(subcommand, after_help = examples::ABORT)]
+    #[command(after_help = examples::ABORT)]
     Abort(Controlled),
     /// Repeat a sequence that failed, from the task on that failed
     #[command(after_help = examples::RETRY)]
@@ -153,12 +138,9 @@ pub enum Command {
     /// Answer a task's triggers with a command, for as long as this runs
     #[command(after_help = examples::EXECUTOR)]
     Executor(Executor),
-    /// Remember an API and a token for it, and use them from now on
+    /// Remember an API and a token for it, and use them from now on; choose among those that are remembered
     #[command(after_help = examples::LOGIN)]
     Login(Login),
-    /// Choose among the APIs that were logged in to
-    #[command(subcommand, after_help = examples::CONTEXT)]
-    Context(ContextVerb),
     /// Say whose token this is, and what it may do
     #[command(after_help = examples::WHOAMI)]
     Whoami {
@@ -174,7 +156,7 @@ pub enum Command {
     /// Look at messages that could not be handled, send them again, or drop them
     #[command(subcommand, after_help = examples::DEAD_LETTERS)]
     DeadLetters(DeadLetters),
-    /// Resume webhooks that are disabled, and deliver events again
+    /// See what was sent to webhooks, send it again, resume webhooks that are disabled
     #[command(subcommand, after_help = examples::WEBHOOK)]
     Webhook(WebhookVerb),
     /// Say whether the API is reachable, the token right, and whether anything waits for a person
@@ -220,7 +202,7 @@ pub struct Apply {
 #[derive(Group, Clone, Default)]
 pub struct Scope {
     /// Only this project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// Only this stage
     #[arg(long, value_parser = name::<StageName>)]
@@ -261,6 +243,62 @@ mod tests {
             }
         }
         assert!(seen > 30, "{seen}");
+    }
+
+    /// What each short flag stands for, as the page of the command says it.
+    fn grammar() -> std::collections::BTreeMap<char, String> {
+        let page = include_str!("../../../docs/cli.md");
+        let table = page.split("## Grammar").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+        let row = |line: &str| {
+            let rest = line.strip_prefix("| `-")?;
+            let long = rest.split("`--").nth(1)?;
+            Some((rest.chars().next()?, long.split([' ', '`']).next()?.to_owned()))
+        };
+        table.lines().filter_map(row).collect()
+    }
+
+    #[test]
+    fn a_flag_means_the_same_below_every_verb() {
+        let grammar = grammar();
+        let mut used = std::collections::BTreeSet::new();
+        let mut commands = vec![(vec![], Args::command())];
+        while let Some((path, command)) = commands.pop() {
+            let at = path.join(" ");
+            let args: Vec<&clap::Arg> = command.get_arguments().collect();
+            let has = |long: &str| args.iter().any(|arg| arg.get_long() == Some(long));
+            for arg in &args {
+                let long = arg.get_long();
+                if let (Some(short), Some(long)) = (arg.get_short(), long) {
+                    // `deployer` names its configs by --config.
+                    assert_eq!(grammar.get(&short).map(String::as_str), Some(long), "{at}: -{short}");
+                    used.insert(short);
+                }
+                assert!(!matches!(long, Some("namespace" | "context" | "reason" | "watch-timeout")), "{at}: {long:?}");
+                // What a token may see, and whose shipyard is applied, is said each time.
+                if long == Some("project") && !["apply", "token create"].contains(&at.as_str()) {
+                    assert!(
+                        arg.get_env().is_some_and(|variable| variable == "KEELWAY_PROJECT"),
+                        "{at}: --project reads no variable"
+                    );
+                }
+                for (name, short) in
+                    [("project", 'p'), ("message", 'm'), ("watch", 'w'), ("output", 'o'), ("yes", 'y'), ("file", 'f')]
+                {
+                    assert!(long != Some(name) || arg.get_short() == Some(short), "{at}: --{name} is also -{short}");
+                }
+            }
+            assert!(!has("watch") || has("timeout"), "{at}: what follows can be given up");
+            let lists = path.first().is_some_and(|verb: &String| verb == "get") && path.len() == 2 && path[1] != "help";
+            assert!(!lists || has("output"), "{at}: is printed in every format");
+            for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+                commands.push(([path.clone(), vec![sub.get_name().to_owned()]].concat(), sub.clone()));
+            }
+        }
+        assert_eq!(
+            used.into_iter().collect::<Vec<_>>(),
+            grammar.keys().copied().collect::<Vec<_>>(),
+            "the page tells what there is"
+        );
     }
 
     #[test]

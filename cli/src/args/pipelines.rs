@@ -1,6 +1,6 @@
 //! Pipelines: `pipeline`, `delete`, `observe`.
 
-use super::named::{Namespace, Place};
+use super::named::{InProject, PROJECT, Place, Projects};
 use super::values::{length, name};
 use super::{Output, examples};
 use crate::kinds::DeleteKind;
@@ -12,11 +12,11 @@ use std::time::Duration;
 /// A pipeline by its name.
 #[derive(Group)]
 pub struct PipelineName {
-    /// The pipeline: NAME, or NAMESPACE/NAME
+    /// The pipeline: NAME, or PROJECT/NAME
     #[arg(value_parser = Place::parse, value_name = "NAME")]
     pub name: Place,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
 }
 
 /// An environment of a pipeline.
@@ -42,7 +42,7 @@ pub struct Said {
 /// `pipeline`
 #[derive(Subcommand)]
 pub enum Pipeline {
-    /// Every pipeline of a namespace or of all, one line each
+    /// Every pipeline, one line each
     #[command(after_help = examples::PIPELINE_LIST)]
     List(PipelineList),
     /// Where a pipeline stands: what each environment runs, what is on its way, what would help
@@ -58,8 +58,8 @@ pub enum Pipeline {
     #[command(after_help = examples::PIPELINE_APPROVE)]
     Approve(PipelineDecide),
     /// Keep a revision out of an environment that waits for approval
-    #[command(after_help = examples::PIPELINE_REJECT)]
-    Reject(PipelineDecide),
+    #[command(after_help = examples::PIPELINE_DECLINE)]
+    Decline(PipelineDecide),
     /// Take a failed promotion for a success: its environment runs the revision and is healthy
     #[command(after_help = examples::PIPELINE_ACCEPT)]
     Accept(PipelineDecide),
@@ -99,10 +99,7 @@ pub enum Pipeline {
 #[derive(Group)]
 pub struct PipelineList {
     #[command(flatten)]
-    pub namespace: Namespace,
-    /// The pipelines of all namespaces, although KEELWAY_NAMESPACE names one
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    pub projects: Projects,
     /// At most this many pipelines
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
@@ -137,7 +134,7 @@ pub struct Following {
     #[arg(long)]
     pub exit_code: bool,
     /// Give up after this long, with 1
-    #[arg(long = "watch-timeout", value_parser = length, value_name = "TIME", requires = "watch")]
+    #[arg(long, value_parser = length, value_name = "TIME", requires = "watch")]
     pub timeout: Option<Duration>,
 }
 
@@ -177,7 +174,7 @@ pub struct PipelineShow {
     pub output: Output,
 }
 
-/// `pipeline approve`, `pipeline reject`, `pipeline accept`
+/// `pipeline approve`, `pipeline decline`, `pipeline accept`
 #[derive(Group)]
 pub struct PipelineDecide {
     #[command(flatten)]
@@ -264,7 +261,7 @@ pub enum Delete {
         #[arg(value_parser = name::<ServiceName>)]
         name: ServiceName,
         /// The project
-        #[arg(short, long, value_parser = name::<ProjectName>)]
+        #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
         project: ProjectName,
         #[command(flatten)]
         how: DeleteHow,
@@ -291,7 +288,7 @@ pub struct Observe {
     /// A file with objects or facts, YAML or JSON, or - for standard input; may be repeated
     #[arg(short, long = "file", required = true, value_name = "FILE|-", num_args = 1..)]
     pub files: Vec<PathBuf>,
-    /// The cluster they are from, NAMESPACE/NAME [default: the one without a name]
+    /// The cluster they are from, PROJECT/NAME [default: the one without a name]
     #[arg(long, value_name = "CLUSTER")]
     pub cluster: Option<String>,
     #[command(flatten)]

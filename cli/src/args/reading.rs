@@ -1,7 +1,8 @@
 //! What shows something: `get`, `watch`.
 
+use super::named::PROJECT;
 use super::values::{length, name};
-use super::{GetDeliveries, GetDeployments, GetInvalid, GetShipyard, Output, Scope, examples};
+use super::{GetDeployments, GetInvalid, GetShipyard, Output, Scope, examples};
 use crate::kinds::GetKind;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
@@ -20,7 +21,7 @@ pub enum Get {
     #[command(after_help = examples::GET_SERVICES)]
     Services {
         /// The project
-        #[arg(short, long, value_parser = name::<ProjectName>)]
+        #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
         project: ProjectName,
         #[command(flatten)]
         output: Output,
@@ -28,8 +29,8 @@ pub enum Get {
     /// A project's shipyard, an earlier revision of it, or the list of them
     #[command(after_help = examples::GET_SHIPYARD)]
     Shipyard(GetShipyard),
-    /// What ran and runs in a project, newest first
-    #[command(after_help = examples::GET_SEQUENCES)]
+    /// Deliveries and whatever else ran and runs in a project, newest first
+    #[command(visible_aliases = ["deliveries", "sequence", "delivery"], after_help = examples::GET_SEQUENCES)]
     Sequences(GetSequences),
     /// Executions of sequences one by one: those of a context, or of a project's newest contexts
     #[command(visible_alias = "execution", after_help = examples::GET_EXECUTIONS)]
@@ -64,9 +65,6 @@ pub enum Get {
     /// Deployments of the whole installation that are over, oldest first
     #[command(visible_alias = "deployment", after_help = examples::GET_DEPLOYMENTS)]
     Deployments(GetDeployments),
-    /// Deliveries of webhooks, newest first
-    #[command(visible_alias = "delivery", after_help = examples::GET_DELIVERIES)]
-    Deliveries(GetDeliveries),
     /// Input of a day that could not be used, newest first
     #[command(after_help = examples::GET_INVALID)]
     Invalid(GetInvalid),
@@ -78,12 +76,12 @@ pub enum Get {
 /// `get sequences`
 #[derive(Group)]
 pub struct GetSequences {
-    /// The project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
-    pub project: ProjectName,
     /// Only these contexts
-    #[arg(short, long, value_delimiter = ',', value_parser = name::<Context>)]
+    #[arg(value_delimiter = ',', value_parser = name::<Context>, value_name = "CONTEXT")]
     pub context: Vec<Context>,
+    /// The project
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
+    pub project: ProjectName,
     /// Only in this state, for example started or waitingForApproval
     #[arg(long)]
     pub state: Option<String>,
@@ -103,8 +101,8 @@ pub struct GetSequences {
 /// `get executions`
 #[derive(Group)]
 pub struct GetExecutions {
-    /// The context
-    #[arg(short, long, value_parser = name::<Context>, required_unless_present = "project")]
+    /// The context; eight characters of it will do
+    #[arg(value_parser = name::<Context>, required_unless_present = "project")]
     pub context: Option<Context>,
     #[command(flatten)]
     pub scope: Scope,
@@ -124,8 +122,8 @@ pub struct GetExecutions {
 /// `get events`
 #[derive(Group)]
 pub struct GetEvents {
-    /// The context
-    #[arg(short, long, value_parser = name::<Context>, required_unless_present = "project")]
+    /// The context; eight characters of it will do
+    #[arg(value_parser = name::<Context>, required_unless_present = "project")]
     pub context: Option<Context>,
     #[command(flatten)]
     pub scope: Scope,
@@ -152,7 +150,7 @@ pub struct Watching {
     #[arg(long)]
     pub log: bool,
     /// Give up after this long, with 1
-    #[arg(id = "watch_timeout", long = "watch-timeout", value_parser = length, value_name = "TIME")]
+    #[arg(long, value_parser = length, value_name = "TIME")]
     pub timeout: Option<Duration>,
 }
 
@@ -163,7 +161,7 @@ pub struct Watch {
     #[arg(required = true, value_parser = name::<Context>)]
     pub contexts: Vec<Context>,
     /// Their project [default: searched for]
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// End when everything is over: the default
     #[arg(long, conflicts_with = "follow")]

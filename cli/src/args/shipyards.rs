@@ -1,5 +1,6 @@
 //! Shipyards: `shipyard`, and their revisions.
 
+use super::named::PROJECT;
 use super::values::{name, revision};
 use super::{Diff, Output, Rollback, examples};
 use clap::{Args as Group, Subcommand, ValueEnum};
@@ -42,7 +43,7 @@ pub struct ShowShipyard {
     #[arg(required_unless_present = "project", conflicts_with = "project")]
     pub file: Option<PathBuf>,
     /// What is in force in this project
-    #[arg(short, long, value_parser = name::<ProjectName>)]
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
     pub project: Option<ProjectName>,
     /// text or mermaid
     #[arg(id = "drawing", short = 'o', long = "output", value_enum, default_value = "text", value_name = "FORMAT")]

@@ -86,7 +86,7 @@ impl Place {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (namespace, name) = text.split_once('/').map_or((None, text), |(namespace, name)| (Some(namespace), name));
         if name.is_empty() || name.contains('/') {
-            return Err("write it as NAME or NAMESPACE/NAME".into());
+            return Err("write it as NAME or PROJECT/NAME".into());
         }
         let namespace = namespace.map(ProjectName::new).transpose().map_err(|error| error.to_string())?;
         Ok(Self { namespace, name: name.to_owned() })
@@ -95,7 +95,7 @@ impl Place {
 
 /// A version of a deployment config: `carts-3`, or `shop/carts-3`.
 pub fn version(text: &str) -> Result<(Place, u64), String> {
-    let wrong = || "write it as CONFIG-N or NAMESPACE/CONFIG-N, for example carts-3".to_owned();
+    let wrong = || "write it as CONFIG-N or PROJECT/CONFIG-N, for example carts-3".to_owned();
     let (config, n) = text.rsplit_once('-').ok_or_else(wrong)?;
     let n = n.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong)?;
     Ok((Place::parse(config)?, n))
@@ -145,10 +145,10 @@ impl Awaiting {
         }
         let (place, revision) = text.split_once('@').map_or((text, None), |(place, revision)| (place, Some(revision)));
         let [namespace, name, environment] = place.split('/').collect::<Vec<_>>()[..] else {
-            return Err("write it as NAMESPACE/PIPELINE/ENVIRONMENT, or NAMESPACE/PIPELINE/ENVIRONMENT@REVISION".into());
+            return Err("write it as PROJECT/PIPELINE/ENVIRONMENT, or PROJECT/PIPELINE/ENVIRONMENT@REVISION".into());
         };
         if name.is_empty() || environment.is_empty() || revision == Some("") {
-            return Err("has an empty part: write it as NAMESPACE/PIPELINE/ENVIRONMENT@REVISION".into());
+            return Err("has an empty part: write it as PROJECT/PIPELINE/ENVIRONMENT@REVISION".into());
         }
         let namespace = ProjectName::new(namespace).map_err(|error| error.to_string())?;
         let [name, environment] = [name, environment].map(str::to_owned);

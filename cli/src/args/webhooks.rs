@@ -1,18 +1,47 @@
-//! Webhooks: `get webhooks`, `get deliveries`, `webhook`.
+//! Webhooks: `webhook`.
 
-use super::named::Namespace;
-use super::pipelines::PipelineName;
+use super::named::{InProject, Place};
 use super::{Output, examples};
 use clap::{Args as Group, Subcommand};
 
-/// `get deliveries`
+/// `webhook`
+#[derive(Subcommand)]
+pub enum WebhookVerb {
+    /// Events that were sent, or are to be sent, newest first
+    #[command(after_help = examples::WEBHOOK_DELIVERIES)]
+    Deliveries(WebhookDeliveries),
+    /// Let a subscription that is disabled take events again
+    #[command(after_help = examples::WEBHOOK_RESUME)]
+    Resume(WebhookName),
+    /// Send an event again; one that waits for its next attempt is tried now
+    #[command(after_help = examples::WEBHOOK_REDELIVER)]
+    Redeliver {
+        /// The deliveries, as `webhook deliveries` shows them
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        #[command(flatten)]
+        project: InProject,
+    },
+}
+
+/// A webhook subscription by its name.
 #[derive(Group)]
-pub struct GetDeliveries {
+pub struct WebhookName {
+    /// The webhook subscription: NAME, or PROJECT/NAME
+    #[arg(value_parser = Place::parse, value_name = "NAME")]
+    pub name: Place,
+    #[command(flatten)]
+    pub project: InProject,
+}
+
+/// `webhook deliveries`
+#[derive(Group)]
+pub struct WebhookDeliveries {
     /// Only this one, with its event and every attempt
     #[arg(value_name = "ID")]
     pub id: Option<String>,
     #[command(flatten)]
-    pub namespace: Namespace,
+    pub project: InProject,
     /// Only those of this webhook subscription
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     pub webhook: Option<String>,
@@ -21,21 +50,4 @@ pub struct GetDeliveries {
     pub limit: u32,
     #[command(flatten)]
     pub output: Output,
-}
-
-/// `webhook`
-#[derive(Subcommand)]
-pub enum WebhookVerb {
-    /// Let a subscription that is disabled take events again
-    #[command(after_help = examples::WEBHOOK_RESUME)]
-    Resume(PipelineName),
-    /// Deliver an event again; one that waits for its next attempt is tried now
-    #[command(after_help = examples::WEBHOOK_REDELIVER)]
-    Redeliver {
-        /// The deliveries, as `get deliveries` shows them
-        #[arg(required = true, value_name = "ID")]
-        ids: Vec<String>,
-        #[command(flatten)]
-        namespace: Namespace,
-    },
 }

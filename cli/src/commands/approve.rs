@@ -79,7 +79,7 @@ pub fn listed(approvals: &[Approval], format: Format) -> Table {
     let data = |approval: &Approval, names: &[&str]| -> Vec<String> {
         names.iter().map(|name| approval.text(&format!("/data/{name}")).to_owned()).collect()
     };
-    if format == Format::Wide {
+    if format.is_wide() {
         let mut table = Table::new(&["PROJECT", "STAGE", "SERVICE", "RESULT", "IMAGE", "SINCE", "CONTEXT", "ID"]);
         for approval in approvals {
             let mut row = data(approval, &["project", "stage", "service", "result", "configurationChange/values/image"]);
@@ -143,7 +143,7 @@ pub async fn decide(api: &Api, what: &Decide, verdict: Verdict) -> Result<(), Cl
             return decide::of_verb(api, what, decision).await;
         }
         Some(Awaiting::Sequence(context)) => Some(context),
-        None => what.context.as_ref(),
+        None => None,
     };
     if context.is_none() {
         refuse_unnamed(api, what, verdict).await?;
@@ -189,7 +189,7 @@ async fn refuse_unnamed(api: &Api, what: &Decide, verdict: Verdict) -> Result<()
     let n = open.len() + promotions.len();
     let waits = if n == 1 { "one waits".into() } else { format!("{n} wait") };
     let say = format!(
-        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} NAMESPACE/PIPELINE/ENVIRONMENT[@REVISION]"
+        "{waits} for approval: say which: keelway {verb} CONTEXT, or keelway {verb} PROJECT/PIPELINE/ENVIRONMENT[@REVISION]"
     );
     Err(CliError::Failed(format!("{say}\n{}", tables.join("\n\n"))))
 }

@@ -23,7 +23,7 @@ pub fn line(gap: &BorderGap) -> String {
         "policy" => format!("with a token of theirs: keelway apply -f <manifest of Project {project}>"),
         "vouch" => {
             format!(
-                "with a token of theirs: keelway get {} {name} -n {namespace} -o yaml | keelway apply -f -",
+                "with a token of theirs: keelway get {} {name} -p {namespace} -o yaml | keelway apply -f -",
                 kinds::plural(kind).unwrap_or("deploymentconfigs")
             )
         }

@@ -41,8 +41,8 @@ pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<()
     if format.is_data() {
         return say_data(&json!({"environments": environments}), format);
     }
-    let table = if format == Format::Wide { wide(&environments) } else { table(&environments, now, &crate::terminal::look()) };
-    print(&table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")
+    let table = if format.is_wide() { wide(&environments) } else { table(&environments, now, &crate::terminal::look()) };
+    print(table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")
 }
 
 /// The project of a scope, or the only one.

@@ -54,5 +54,5 @@ pub async fn executions(api: &Api, what: &GetExecutions) -> Result<(), CliError>
         ..SequenceState::default()
     };
     let alone: Vec<SequenceState> = executions.into_iter().map(alone).collect();
-    print(&timeline::table(&alone), format, "there is no such execution")
+    print(timeline::table(&alone), format, "there is no such execution")
 }

@@ -1,7 +1,7 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard, webhooks};
+use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
@@ -36,7 +36,6 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Deployments(what) => deployments::everywhere(api, what).await,
-        Get::Deliveries(what) => webhooks::deliveries(api, what).await,
         Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Kind(kind) => kinds::get(api, kind).await,
     }
@@ -47,7 +46,7 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
     if format.is_data() {
         return say_data(&json!({"projects": projects}), format);
     }
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let mut table = Table::new(&["PROJECT", "STAGES", "SERVICES", "REVISION", "CREATED", "DESCRIPTION"]);
     for project in projects {
         let stages: Vec<&str> = project.stages.iter().map(|stage| stage.stage_name.as_str()).collect();
@@ -61,7 +60,7 @@ async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
             one_line(&project.description, 60),
         ]);
     }
-    print(&table, format, "there is no project yet; apply one: keelway apply -f FILE")
+    print(table, format, "there is no project yet; apply one: keelway apply -f FILE")
 }
 
 /// When something was created, which the API tells in nanoseconds since 1970, as people read it.
@@ -90,7 +89,7 @@ async fn services(api: &Api, project: &ProjectName, format: Format) -> Result<()
     for (service, stages) in services {
         table.row(vec![service, stages.join(",")]);
     }
-    print(&table, format, "there is no service yet: the first trigger for one registers it")
+    print(table, format, "there is no service yet: the first trigger for one registers it")
 }
 
 async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
@@ -114,8 +113,8 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
         CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
     })?;
     let empty = "there is no such sequence; start one: keelway trigger delivery --help";
-    if what.output.format == Format::Wide || page.items.is_empty() {
-        return print(&timeline::table(&page.items), what.output.format, empty);
+    if what.output.format.is_wide() || page.items.is_empty() {
+        return print(timeline::table(&page.items), what.output.format, empty);
     }
     let (look, now) = (look(), Timestamp::parse(&page.extra.now));
     let contexts: Vec<&str> = page.items.iter().map(|state| state.shkeptncontext.as_str()).collect();
@@ -125,7 +124,7 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look));
     for state in page.items.iter().filter(|state| state.truncated) {
         let (context, project) = (&state.shkeptncontext, &state.project);
-        eprintln!("context {context} has more executions than were looked at: keelway get executions -c {context} -p {project}");
+        eprintln!("context {context} has more executions than were looked at: keelway get executions {context} -p {project}");
     }
     Ok(())
 }
@@ -158,7 +157,7 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
         return say_data(&json!({"events": events}), what.output.format);
     }
     let format = what.output.format;
-    print(&if format == Format::Wide { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
+    print(if format.is_wide() { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
 }
 
 /// What a type may stand for, likeliest first: tables show types without the prefix that most have, and types of others have none.
@@ -212,14 +211,14 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         return say_data(&json!({"events": events, "promotions": promotions}), format);
     }
     if promotions.is_empty() || !open.is_empty() {
-        print(&listed(&open, format), format, "nothing waits for approval")?;
+        print(listed(&open, format), format, "nothing waits for approval")?;
         hint(&hints(&open));
     }
     if !promotions.is_empty() {
         if !open.is_empty() {
             say("")?;
         }
-        print(&pipelines::table(&promotions), format, "")?;
+        print(pipelines::table(&promotions), format, "")?;
         hint(&pipelines::hints(&promotions));
     }
     Ok(())

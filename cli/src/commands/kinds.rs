@@ -29,7 +29,7 @@ pub async fn get(api: &Api, GetKind(kind, asked): &GetKind) -> Result<(), CliErr
             if format == Format::Json {
                 return (kind.json)(one);
             }
-            print(&(kind.table)(vec![one], None, format)?, format, "")
+            print((kind.table)(vec![one], None, format)?, format, "")
         }
         (_, None) => {
             let (path, namespace) = kind.list(asked);
@@ -37,7 +37,7 @@ pub async fn get(api: &Api, GetKind(kind, asked): &GetKind) -> Result<(), CliErr
             if format.is_data() {
                 return say_data(&json!({ (kind.member): all }), format);
             }
-            print(&(kind.table)(all, now, format)?, format, &kind.empty(asked))
+            print((kind.table)(all, now, format)?, format, &kind.empty(asked))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `login`, `context` and `whoami`: which API is spoken to, and as whom.
+//! `login` and `whoami`: which API is spoken to, and as whom.
 
 use crate::api::Api;
-use crate::args::{ContextVerb, Format, Login, Output};
+use crate::args::{Format, Login, LoginVerb, Output};
 use crate::config::{Config, Context, path};
 use crate::error::CliError;
 use crate::output::{say, say_data};
@@ -11,11 +11,14 @@ use keelway_wire::http::access::{GrantState, WhoAmI};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{BufRead, IsTerminal, Write};
 
-/// Checks a token and remembers it.
+/// Checks a token and remembers it, or does something with those that are remembered.
 ///
 /// # Errors
-/// When the API does not accept it, or the file cannot be written.
+/// When the API does not accept it, or the file cannot be read or written.
 pub async fn login(what: &Login, api: Option<&str>, token: Option<&str>) -> Result<(), CliError> {
+    if let Some(verb) = &what.verb {
+        return remembered(verb);
+    }
     let token = match token.map(str::trim).filter(|token| !token.is_empty()) {
         Some(token) => token.to_owned(),
         None => ask()?,
@@ -28,7 +31,7 @@ pub async fn login(what: &Login, api: Option<&str>, token: Option<&str>) -> Resu
     config.current.clone_from(&what.name);
     config.write(&file)?;
     say(&format!("logged in to {} as {}: {}", client.base(), name(&me), grants(&me.grants)))?;
-    eprintln!("context {} is in {}, for your eyes only, and is used from now on", what.name, file.display());
+    eprintln!("login {} is in {}, for your eyes only, and is used from now on", what.name, file.display());
     Ok(())
 }
 
@@ -73,31 +76,27 @@ impl Drop for Hidden {
     }
 }
 
-/// `context`
-///
-/// # Errors
-/// As the file can be read and written.
-pub fn context(what: &ContextVerb) -> Result<(), CliError> {
+fn remembered(what: &LoginVerb) -> Result<(), CliError> {
     let file = path()?;
     let mut config = Config::read(&file)?;
     match what {
-        ContextVerb::List => {
+        LoginVerb::List => {
             let mut table = Table::new(&["CURRENT", "NAME", "API"]);
             for (name, context) in &config.contexts {
                 let current = if *name == config.current { "*" } else { "" };
                 table.row(vec![current.into(), name.clone(), context.api.clone()]);
             }
-            print(&table, Format::Table, "there is no context yet; make one: keelway login NAME --api URL")
+            print(table, Format::Table, "there is no login yet; make one: keelway login NAME --api URL")
         }
-        ContextVerb::Use { name } => {
+        LoginVerb::Use { name } => {
             if !config.contexts.contains_key(name) {
                 return Err(config.unknown(name));
             }
             config.current.clone_from(name);
             config.write(&file)?;
-            say(&format!("context {name} is used from now on: {}", config.contexts[name].api))
+            say(&format!("login {name} is used from now on: {}", config.contexts[name].api))
         }
-        ContextVerb::Delete { name } => {
+        LoginVerb::Delete { name } => {
             if config.contexts.remove(name).is_none() {
                 return Err(config.unknown(name));
             }
@@ -105,7 +104,7 @@ pub fn context(what: &ContextVerb) -> Result<(), CliError> {
                 config.current.clear();
             }
             config.write(&file)?;
-            say(&format!("context {name} is forgotten; its token is still valid until it is revoked or expires"))
+            say(&format!("login {name} is forgotten; its token is still valid until it is revoked or expires"))
         }
     }
 }

@@ -82,7 +82,6 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
         Command::Login(what) => login::login(&what, args.api.as_deref(), args.token.as_deref()).await?,
-        Command::Context(what) => login::context(&what)?,
         Command::Whoami { output } => login::whoami(&api()?, &output).await?,
         Command::Token(what) => tokens::token(&api()?, &what).await?,
         Command::Audit(what) => tokens::audit(&api()?, &what).await?,
@@ -100,7 +99,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
 }
 
 async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliError> {
-    let Controlled::Sequence { project, context, stage } = what;
+    let Controlled { project, context, stage } = what;
     let place = find::place(api, project.as_ref(), context).await?;
     let context = &place.context;
     let project = place.project(api).await?;
@@ -109,7 +108,7 @@ async fn control(api: &Api, what: &Controlled, state: &str) -> Result<(), CliErr
     let answer: Value = api.post(&["sequence", project.as_str(), context.as_str(), "control"], &json!(body)).await?;
     say(&format!("{state}: {}", answer["detail"].as_str().unwrap_or("accepted")))?;
     if answer["open"].as_u64() != Some(0) {
-        eprintln!("it shows in: keelway get sequences --project {project} --context {context}");
+        eprintln!("it shows in: keelway get sequences {context} -p {project}");
     }
     Ok(())
 }

@@ -87,6 +87,6 @@ fn line(fact: &ObservedFact, format: Format) -> String {
     let cluster = fact.cluster.as_ref().map(|cluster| format!(" in {cluster}")).unwrap_or_default();
     let newer = if fact.newer { "newer" } else { "older than what is known: changes nothing" };
     let suspended = if fact.suspended { " (suspended: it stays as it is until it is resumed)" } else { "" };
-    let version = if format == Format::Wide { format!(", version {}", fact.version) } else { String::new() };
+    let version = if format.is_wide() { format!(", version {}", fact.version) } else { String::new() };
     format!("{} {}/{}{cluster}: {newer}{version}{suspended}", fact.kind, fact.namespace, fact.name)
 }

@@ -62,7 +62,7 @@ async fn list(api: &Api, limit: usize, format: Format) -> Result<(), CliError> {
         let reason = letter.reason.unwrap_or_default();
         table.row(vec![letter.id, letter.engine, letter.sent_at, letter.receives.to_string(), next, reason]);
     }
-    print(&table, format, NONE)
+    print(table, format, NONE)
 }
 
 async fn show(api: &Api, id: &str, format: Format) -> Result<(), CliError> {
@@ -107,8 +107,8 @@ pub async fn invalid(api: &Api, what: &GetInvalid) -> Result<(), CliError> {
     }
     let mut table = Table::new(&["ACCEPTED", "REASON", "TEXT"]);
     for one in found {
-        let text = if format == Format::Wide { one.text } else { one.text.chars().take(80).collect() };
+        let text = if format.is_wide() { one.text } else { one.text.chars().take(80).collect() };
         table.row(vec![one.at, one.reason, text]);
     }
-    print(&table, format, &format!("nothing was recorded as invalid on {day} (UTC); another day: --day YYYY-MM-DD"))
+    print(table, format, &format!("nothing was recorded as invalid on {day} (UTC); another day: --day YYYY-MM-DD"))
 }

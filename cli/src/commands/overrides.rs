@@ -15,7 +15,7 @@ pub async fn override_windows(api: &Api, what: &Override) -> Result<(), CliError
     let place = find::place(api, what.project.as_ref(), &what.context).await?;
     let project = place.project(api).await?;
     let context = place.context;
-    let mut body = json!({"reason": what.reason});
+    let mut body = json!({"reason": what.message});
     if let Some(stage) = &what.stage {
         body["stage"] = json!(stage.as_str());
     }

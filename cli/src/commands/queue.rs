@@ -26,8 +26,7 @@ pub async fn queue(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         return say_data(&serde_json::json!(list), format);
     }
     let now = Timestamp::parse(&list.now);
-    let id =
-        |x: &ExecutionState| x.context.chars().take(if format == Format::Wide { usize::MAX } else { SHORT }).collect::<String>();
+    let id = |x: &ExecutionState| x.context.chars().take(if format.is_wide() { usize::MAX } else { SHORT }).collect::<String>();
     let mut table = Table::new(&["SERVICE", "STAGE", "#", "CONTEXT", "SEQUENCE", "VERSION", "WAITS", "BEHIND"]);
     for queue in &list.queues {
         for x in &queue.waiting {
@@ -53,5 +52,5 @@ pub async fn queue(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
             ]);
         }
     }
-    print(&table, format, "nothing waits for its turn")
+    print(table, format, "nothing waits for its turn")
 }

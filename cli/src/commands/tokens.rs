@@ -66,7 +66,7 @@ async fn list(api: &Api, format: Format) -> Result<(), CliError> {
     if format.is_data() {
         return say_data(&json!({"tokens": tokens}), format);
     }
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let head: &[&'static str] = if wide {
         &["NAME", "MAY", "EXPIRES", "LAST USED", "CREATED", "BY", "ROTATED", "NOTE"]
     } else {
@@ -83,7 +83,7 @@ async fn list(api: &Api, format: Format) -> Result<(), CliError> {
         }
         table.row(row);
     }
-    print(&table, format, "there is no token besides the deployment's; make one: keelway token create NAME --scope read")
+    print(table, format, "there is no token besides the deployment's; make one: keelway token create NAME --scope read")
 }
 
 /// `audit`
@@ -114,7 +114,7 @@ pub async fn audit(api: &Api, what: &Audit) -> Result<(), CliError> {
 }
 
 fn shown(entries: &[AuditEntry], format: Format) -> Result<(), CliError> {
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let head: &[&'static str] = if wide {
         &["AT", "BY", "FROM", "ACTION", "PROJECT", "WHAT", "SAYS", "REQUEST", "STATUS"]
     } else {
@@ -132,5 +132,5 @@ fn shown(entries: &[AuditEntry], format: Format) -> Result<(), CliError> {
             vec![age(&entry.at, Some(now())), by, entry.action.clone(), entry.project.clone(), what]
         });
     }
-    print(&table, format, "nothing was done, as far as this looks")
+    print(table, format, "nothing was done, as far as this looks")
 }

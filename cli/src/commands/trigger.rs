@@ -115,7 +115,7 @@ async fn send(
         "time": crate::clock::now().rfc3339(),
         "data": data,
     });
-    let said = at_once.reason.as_deref().map(|reason| [("override", reason), ("by", at_once.by.as_str())]);
+    let said = at_once.message.as_deref().map(|message| [("override", message), ("by", at_once.by.as_str())]);
     let query = said.as_ref().map(<[_; 2]>::as_slice).unwrap_or_default();
     let accepted: Accepted = api.call(Method::POST, &["event"], query, Body::Json(&event, None)).await?;
     told(sequence.as_str(), stage, common, (&accepted, &id))?;
@@ -128,7 +128,7 @@ fn told(sequence: &str, stage: &StageName, common: &TriggerCommon, (accepted, id
     match common.output.format {
         _ if common.quiet => say(context),
         format @ (Format::Json | Format::Yaml) => say_data(&json!({"keptnContext": context, "id": id}), format),
-        Format::Table | Format::Wide => {
+        Format::Table | Format::Wide | Format::Name => {
             say(&format!("{sequence} of {service} is triggered in {stage} of {project}: context {context}"))
         }
     }

@@ -71,9 +71,7 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
         None => watcher.until_done(how).await,
         Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.unwrap_or_else(|_| {
             let limit = humantime::format_duration(limit);
-            Err(CliError::Failed(format!(
-                "not over after {limit}: look again with keelway watch, or give a longer --watch-timeout"
-            )))
+            Err(CliError::Failed(format!("not over after {limit}: look again with keelway watch, or give a longer --timeout")))
         }),
     };
     watcher.end()?;

@@ -1,8 +1,8 @@
-//! Webhooks: deliveries, and what a person does about them.
+//! `webhook`: the requests that were sent, and what a person does about them.
 
 use crate::address::Address;
 use crate::api::{Api, Body};
-use crate::args::{Format, GetDeliveries, WebhookVerb};
+use crate::args::{Format, WebhookDeliveries, WebhookName, WebhookVerb};
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
@@ -16,12 +16,8 @@ use serde_json::json;
 /// The collection of subscriptions.
 const SUBSCRIPTIONS: &str = "webhookSubscriptions";
 
-/// `get deliveries`
-///
-/// # Errors
-/// As the API answers.
-pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError> {
-    let (namespace, format) = (what.namespace.name(), what.output.format);
+async fn deliveries(api: &Api, what: &WebhookDeliveries) -> Result<(), CliError> {
+    let (namespace, format) = (what.project.name(), what.output.format);
     if let Some(id) = &what.id {
         let delivery: DeliveryState = api.get(&["deliveries", namespace, id], &[]).await?;
         return if format.is_data() { say_data(&delivery, format) } else { show(&delivery) };
@@ -47,12 +43,12 @@ pub async fn deliveries(api: &Api, what: &GetDeliveries) -> Result<(), CliError>
             one.next_attempt.unwrap_or_default(),
         ]);
     }
-    print(&table, format, &format!("there is no delivery in namespace {namespace}; another one: -n NAMESPACE"))
+    print(table, format, &format!("nothing was sent to webhooks of project {namespace}; another one: -p PROJECT"))
 }
 
 /// The status of an answer, or why there was none.
 fn answered(attempt: &DeliveryAttempt, format: Format) -> String {
-    let most = if format == Format::Wide { usize::MAX } else { 60 };
+    let most = if format.is_wide() { usize::MAX } else { 60 };
     attempt.status.map_or_else(|| attempt.error.chars().take(most).collect(), |status| status.to_string())
 }
 
@@ -84,22 +80,23 @@ fn show(delivery: &DeliveryState) -> Result<(), CliError> {
 /// As the API answers.
 pub async fn webhook(api: &Api, what: &WebhookVerb) -> Result<(), CliError> {
     match what {
-        WebhookVerb::Resume(name) => {
-            let of = Address::of(&name.name, &name.namespace);
+        WebhookVerb::Deliveries(what) => deliveries(api, what).await,
+        WebhookVerb::Resume(WebhookName { name, project }) => {
+            let of = Address::of(name, project.project.as_ref());
             let path = [SUBSCRIPTIONS, &of.namespace, &of.name, "resume"];
             let _: WebhookState = api.call(Method::POST, &path, &[], Body::None).await?;
             say(&format!("webhook {of}: takes events"))
         }
-        WebhookVerb::Redeliver { ids, namespace } => {
-            let namespace = namespace.name();
-            let mut hints = vec![format!("it shows in: keelway get deliveries -n {namespace}")];
+        WebhookVerb::Redeliver { ids, project } => {
+            let namespace = project.name();
+            let mut hints = vec![format!("it shows in: keelway webhook deliveries -p {namespace}")];
             for id in ids {
                 let path = ["deliveries", namespace, id, "redeliver"];
                 let done: Redelivered = api.call(Method::POST, &path, &[], Body::None).await?;
                 let how = if done.again { format!("delivered again as {}", done.id) } else { "tried now".to_owned() };
                 say(&format!("delivery {id}: {how}"))?;
                 if done.again {
-                    hints.push(format!("the old one: keelway get deliveries {id} -n {namespace}"));
+                    hints.push(format!("the old one: keelway webhook deliveries {id} -p {namespace}"));
                 }
             }
             output::hint(&hints);

@@ -59,8 +59,8 @@ pub async fn run(api: Api, what: args::Deployer) -> Result<ExitCode, CliError> {
     let worker = Worker {
         api: api.without_retries(),
         name: what.name,
-        configs: what.configs.iter().map(|name| Address::of(name, &what.namespace)).collect(),
-        namespace: (!what.all_namespaces && what.configs.is_empty()).then(|| what.namespace.name().to_owned()),
+        configs: what.configs.iter().map(|name| Address::of(name, what.projects.only())).collect(),
+        namespace: what.projects.only_or_default().filter(|_| what.configs.is_empty()).map(str::to_owned),
         command: what.command,
         lease: what.lease,
         grace: what.grace,
@@ -171,8 +171,8 @@ impl Pool {
 impl Worker {
     fn scope(&self) -> String {
         match (&self.namespace, self.configs.as_slice()) {
-            (Some(namespace), _) => format!("namespace {namespace}"),
-            (None, []) => "all namespaces".into(),
+            (Some(namespace), _) => format!("project {namespace}"),
+            (None, []) => "all projects".into(),
             (None, configs) => configs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         }
     }

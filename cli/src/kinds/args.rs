@@ -2,24 +2,17 @@
 
 use super::{KINDS, Kind, Place, Verb};
 use crate::address::Address;
-use crate::args::named::{DeleteGlobal, DeleteInProject, DeleteNamed, Format, GetConfigs, GetGlobal, GetInProject, GetNamed};
+use crate::args::named::{DeleteGlobal, DeleteInProject, DeleteNamed, Format, GetGlobal, GetInProject, GetNamed};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 
 /// Which of a kind are to be shown.
 pub struct Asked {
-    /// The namespace or project that is given; empty: all.
-    pub given: Option<String>,
+    /// Only of this project.
+    pub project: Option<String>,
     /// Only this one.
     pub at: Option<Address>,
     pub format: Format,
-}
-
-impl Asked {
-    /// The namespace, or the project.
-    pub fn namespace(&self) -> &str {
-        self.given.as_deref().unwrap_or("default")
-    }
 }
 
 /// Which of a kind is to be deleted.
@@ -31,26 +24,22 @@ pub struct Deleted {
 
 fn asked(place: Place, matches: &ArgMatches) -> Result<Asked, Error> {
     Ok(match place {
-        Place::Namespace => {
+        Place::Namespace | Place::Id => {
             let what = GetNamed::from_arg_matches(matches)?;
-            let given = what.namespace.namespace.as_ref().map(ToString::to_string);
-            Asked { given, at: what.name.map(|name| Address::of(&name, &what.namespace)), format: what.output.format }
-        }
-        Place::Id => {
-            let what = GetConfigs::from_arg_matches(matches)?;
-            let given = if what.all_namespaces { String::new() } else { what.namespace.name().to_owned() };
-            Asked { given: Some(given), at: what.name.map(|name| Address::of(&name, &what.namespace)), format: what.output.format }
+            let project = what.projects.only();
+            let at = what.name.map(|name| Address::of(&name, project));
+            Asked { project: project.map(ToString::to_string), at, format: what.output.format }
         }
         Place::Project => {
             let what = GetInProject::from_arg_matches(matches)?;
             let namespace = what.project.to_string();
             let at = what.name.map(|name| Address { namespace: namespace.clone(), name });
-            Asked { given: Some(namespace), at, format: what.output.format }
+            Asked { project: Some(namespace), at, format: what.output.format }
         }
         Place::Installation => {
             let what = GetGlobal::from_arg_matches(matches)?;
             let at = what.name.map(|name| Address { namespace: String::new(), name });
-            Asked { given: None, at, format: what.output.format }
+            Asked { project: None, at, format: what.output.format }
         }
     })
 }
@@ -59,7 +48,7 @@ fn deleted(place: Place, matches: &ArgMatches) -> Result<Deleted, Error> {
     Ok(match place {
         Place::Namespace | Place::Id => {
             let what = DeleteNamed::from_arg_matches(matches)?;
-            Deleted { at: Address::of(&what.name, &what.namespace), yes: what.yes }
+            Deleted { at: Address::of(&what.name, what.project.project.as_ref()), yes: what.yes }
         }
         Place::Project => {
             let what = DeleteInProject::from_arg_matches(matches)?;
@@ -86,8 +75,7 @@ fn command(verb: &Verb, arguments: fn(Command) -> Command) -> Command {
 
 fn to_get(kind: &Kind) -> Command {
     let arguments = match kind.place {
-        Place::Namespace => GetNamed::augment_args,
-        Place::Id => GetConfigs::augment_args,
+        Place::Namespace | Place::Id => GetNamed::augment_args,
         Place::Project => GetInProject::augment_args,
         Place::Installation => GetGlobal::augment_args,
     };

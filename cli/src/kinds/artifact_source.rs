@@ -19,7 +19,7 @@ pub const KIND: Kind = Kind {
         name: "artifactsources",
         aliases: &["artifactsource"],
         about: "Artifact sources",
-        examples: "Examples:\n  keelway get artifactsources -n shop\n  keelway get artifactsource shop/carts -o yaml",
+        examples: "Examples:\n  keelway get artifactsources -p shop\n  keelway get artifactsource shop/carts -o yaml",
     },
     delete: Verb {
         name: "artifactsource",

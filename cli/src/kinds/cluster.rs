@@ -18,13 +18,13 @@ pub const KIND: Kind = Kind {
         name: "clusters",
         aliases: &["cluster"],
         about: "The clusters whose objects are read",
-        examples: "Examples:\n  keelway get clusters -n shop\n  keelway get cluster shop/eu-1 -o yaml",
+        examples: "Examples:\n  keelway get clusters -p shop\n  keelway get cluster shop/eu-1 -o yaml",
     },
     delete: Verb {
         name: "cluster",
         aliases: &[],
         about: "A cluster: its objects are no longer read",
-        examples: "Examples:\n  keelway delete cluster eu-1 -n shop",
+        examples: "Examples:\n  keelway delete cluster eu-1 -p shop",
     },
     ends: "Its objects are no longer read.",
     json: json::<Registered>,
@@ -33,7 +33,7 @@ pub const KIND: Kind = Kind {
 
 fn table(all: Vec<Value>, _: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
     let all: Vec<Registered> = typed(all.into())?;
-    let fields: &[_] = match format == Format::Wide {
+    let fields: &[_] = match format.is_wide() {
         true => &[("SERVER", "server"), ("SECRET", "secret"), ("INTERVAL", "interval")],
         false => &[("SERVER", "server"), ("SECRET", "secret")],
     };

@@ -20,13 +20,13 @@ pub const KIND: Kind = Kind {
         name: "deploymentconfigs",
         aliases: &["deploymentconfig", "dc"],
         about: "Deployment configs: what is deployed, and what is on its way",
-        examples: "Examples:\n  keelway get deploymentconfigs -A\n  keelway get dc carts -n shop -o yaml",
+        examples: "Examples:\n  keelway get deploymentconfigs -A\n  keelway get dc carts -p shop -o yaml",
     },
     delete: Verb {
         name: "deploymentconfig",
         aliases: &["dc"],
         about: "A deployment config: what is on its way is cancelled",
-        examples: "Examples:\n  keelway delete deploymentconfig carts -n shop",
+        examples: "Examples:\n  keelway delete deploymentconfig carts -p shop",
     },
     ends: "What is on its way is cancelled; what is deployed stays as it is.",
     json: json::<ConfigState>,
@@ -50,8 +50,8 @@ pub fn states(all: &[ConfigState], now: Option<Timestamp>, format: Format) -> Ta
             number(Some(one.latest_version)),
             latest.map(|latest| latest.status.clone()).unwrap_or_default(),
             latest.map(|latest| age(&latest.since, now)).unwrap_or_default(),
-            images(&one.active_images, format == Format::Wide),
-            news(one, format == Format::Wide),
+            images(&one.active_images, format.is_wide()),
+            news(one, format.is_wide()),
         ]);
     }
     table

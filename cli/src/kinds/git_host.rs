@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
 
 fn table(all: Vec<Value>, _: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
     let all: Vec<Registered> = typed(all.into())?;
-    let fields: &[_] = match format == Format::Wide {
+    let fields: &[_] = match format.is_wide() {
         true => &[("TYPE", "type"), ("HOST", "host"), ("API", "api"), ("SECRET", "secret"), ("WEBHOOK SECRET", "webhookSecret")],
         false => &[("TYPE", "type"), ("HOST", "host"), ("SECRET", "secret")],
     };

@@ -118,25 +118,22 @@ impl Kind {
         [vec![self.collection.to_owned()], one].concat()
     }
 
-    /// The path of a list, and the namespace that is asked for.
+    /// The path of a list, and the project that is asked for; empty: all.
     pub fn list<'a>(&self, asked: &'a Asked) -> (Vec<&'a str>, &'a str) {
+        let project = asked.project.as_deref().unwrap_or_default();
         match self.place {
-            Place::Project => (vec![self.collection, asked.namespace()], ""),
-            Place::Namespace | Place::Id => (vec![self.collection], asked.namespace()),
+            Place::Project => (vec![self.collection, project], ""),
+            Place::Namespace | Place::Id => (vec![self.collection], project),
             Place::Installation => (vec![self.collection], ""),
         }
     }
 
     /// What is said of an empty list.
     pub fn empty(&self, asked: &Asked) -> String {
-        let (noun, namespace) = (self.noun, asked.namespace());
-        match self.place {
-            Place::Namespace => {
-                format!("there is no {noun} in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE")
-            }
-            Place::Id => format!("there is no {noun} here; apply one: keelway apply --help"),
-            Place::Project => format!("project {namespace} has no {noun}; apply one: keelway apply -f FILE"),
-            Place::Installation => format!("there is no {noun} yet; apply one: keelway apply -f FILE"),
+        let noun = self.noun;
+        match &asked.project {
+            Some(project) => format!("project {project} has no {noun}; apply one: keelway apply -f FILE; of all projects: -A"),
+            None => format!("there is no {noun} yet; apply one: keelway apply -f FILE"),
         }
     }
 }

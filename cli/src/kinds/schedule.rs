@@ -36,7 +36,7 @@ pub const KIND: Kind = Kind {
 fn table(all: Vec<Value>, now: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
     let all: Vec<ScheduleState> = typed(all.into())?;
     let mut head = vec!["NAME", "STAGE", "SEQUENCE", "SERVICES", "WHEN", "NEXT", "LAST"];
-    if format == Format::Wide {
+    if format.is_wide() {
         head.extend(["CONCURRENCY", "CONTEXTS"]);
     }
     let mut table = Table::new(&head);
@@ -52,7 +52,7 @@ fn table(all: Vec<Value>, now: Option<Timestamp>, format: Format) -> Result<Tabl
             next(one, now),
             last(one, now),
         ];
-        if format == Format::Wide {
+        if format.is_wide() {
             let contexts: Vec<&str> = one.runs.iter().map(|run| run.context.as_str()).collect();
             row.extend([one.concurrency.clone(), contexts.join(",")]);
         }

@@ -18,7 +18,7 @@ pub const KIND: Kind = Kind {
         name: "webhooks",
         aliases: &["webhook"],
         about: "Webhook subscriptions",
-        examples: "Examples:\n  keelway get webhooks -n shop\n  keelway get webhook shop/slack -o yaml",
+        examples: "Examples:\n  keelway get webhooks -p shop\n  keelway get webhook shop/slack -o yaml",
     },
     delete: Verb {
         name: "webhook",
@@ -33,7 +33,7 @@ pub const KIND: Kind = Kind {
 
 fn table(all: Vec<Value>, _: Option<Timestamp>, format: Format) -> Result<Table, CliError> {
     let all: Vec<WebhookState> = typed(all.into())?;
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let head: &[&str] = if wide {
         &["NAMESPACE", "NAME", "STATUS", "EVENTS", "URL", "APPLIED", "VERSION"]
     } else {

@@ -69,7 +69,7 @@ fn contexts_are_chosen_and_forgotten() {
     assert_eq!((asked(&eu), asked(&us)), (0, 1), "the last login counts");
     get(with(&file, &["get", "projects"]).env("KEELWAY_LOGIN", "eu"));
     assert_eq!((asked(&eu), asked(&us)), (1, 1));
-    get(&mut with(&file, &["context", "use", "eu"]));
+    get(&mut with(&file, &["login", "use", "eu"]));
     get(&mut with(&file, &["get", "projects"]));
     get(with(&file, &["get", "projects"]).env("KEELWAY_API", &us.url).env("KEELWAY_TOKEN", TOKEN));
     assert_eq!((asked(&eu), asked(&us)), (2, 2), "variables come first");
@@ -77,13 +77,13 @@ fn contexts_are_chosen_and_forgotten() {
     let elsewhere = run(with(&file, &["get", "projects"]).env("KEELWAY_API", &us.url));
     assert_eq!((elsewhere.code, elsewhere.err.contains("token is not known"), asked(&us)), (2, true, 2), "{}", elsewhere.err);
 
-    let list = run(&mut with(&file, &["context", "list"])).out;
+    let list = run(&mut with(&file, &["login", "list"])).out;
     let lines: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
     assert_eq!(lines, [["CURRENT", "NAME"], ["*", "eu"], ["-", "us"]], "{list}");
     assert!(!list.contains(TOKEN));
-    get(&mut with(&file, &["context", "delete", "eu"]));
-    let gone = run(&mut with(&file, &["context", "use", "eu"]));
-    assert_eq!((gone.code, gone.err.trim()), (2, "error: there is no context \"eu\": there are us"));
+    get(&mut with(&file, &["login", "delete", "eu"]));
+    let gone = run(&mut with(&file, &["login", "use", "eu"]));
+    assert_eq!((gone.code, gone.err.trim()), (2, "error: there is no login \"eu\": there are us"));
     assert_eq!(run(&mut with(&file, &["get", "projects"])).code, 2, "nothing is current any more");
 }
 

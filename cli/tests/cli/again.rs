@@ -104,14 +104,14 @@ fn an_override_says_why_and_what_waits_says_what_for() {
     let api = Api::start();
     let path = format!("POST /v1/sequence/shop/{CONTEXT}/override");
     api.can(&path, json!({"keptnContext": CONTEXT, "detail": "1 sequence in stage prod begins as soon as it has its turn, although the stage is closed"}));
-    let ran = api.run(&["override", CONTEXT, "--project", "shop", "--reason", "fixes INC-7", "--by", "ann"]);
+    let ran = api.run(&["override", CONTEXT, "--project", "shop", "-m", "fixes INC-7", "--by", "ann"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert_eq!(ran.out, "override: 1 sequence in stage prod begins as soon as it has its turn, although the stage is closed\n");
     assert_eq!(body(&api), json!({"reason": "fixes INC-7", "by": "ann"}));
     assert_eq!(api.run(&["override", CONTEXT, "-p", "shop", "-r", "now", "--stage", "prod", "--by", ""]).code, 0);
     assert_eq!(body(&api), json!({"reason": "now", "stage": "prod"}));
     let ran = api.run(&["override", CONTEXT, "--project", "shop"]);
-    assert_eq!((ran.code, ran.err.contains("--reason")), (2, true), "{}", ran.err);
+    assert_eq!((ran.code, ran.err.contains("--message")), (2, true), "{}", ran.err);
 
     let waits =
         json!({"reason": "window", "since": "2026-11-20T11:00:00Z", "until": "2026-11-20T17:00:00Z", "window": "quarter end"});
@@ -137,7 +137,7 @@ fn executions_are_listed_one_by_one() {
         json!({"sequenceExecutions": executions, "nextPageKey": next, "pageSize": 100, "totalCount": 2, "now": "2026-11-21T08:00:42.000Z"})
     };
     api.can("GET /v1/sequence-execution", page(0));
-    let words = ["get", "executions", "-c", CONTEXT, "-p", "shop", "--stage", "dev", "--state", "finished"];
+    let words = ["get", "executions", CONTEXT, "-p", "shop", "--stage", "dev", "--state", "finished"];
     let ran = api.run(&words);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let place = |service: &str| ran.out.lines().position(|line| line.starts_with(service));

@@ -158,7 +158,7 @@ fn a_watch_waits_for_what_is_still_to_come() {
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!(stopped.code, 0);
     assert!(stopped.out.contains("→ keelway approve context-a  carts to prod"), "{}", stopped.out);
-    let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
+    let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
 
     let child = api.keelway(&[&words[..], &["--log"]].concat()).stdout(Stdio::piped()).spawn().unwrap();
@@ -302,13 +302,13 @@ fn control_and_events_from_files() {
     let api = Api::start();
     let told = |open: u64, detail: &str| json!({"keptnContext": "context-a", "open": open, "detail": detail});
     api.can("POST /v1/sequence/shop/context-a/control", told(1, "1 open sequence will be paused"));
-    let ran = api.run(&["pause", "sequence", "-p", "shop", "-c", "context-a", "--stage", "dev"]);
+    let ran = api.run(&["pause", "context-a", "-p", "shop", "--stage", "dev"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "pause: 1 open sequence will be paused\n"), "{}", ran.err);
-    assert!(ran.err.contains("keelway get sequences --project shop --context context-a"), "{}", ran.err);
+    assert!(ran.err.contains("keelway get sequences context-a -p shop"), "{}", ran.err);
     let sent = api.world().asked.last().unwrap().body.clone();
     assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), json!({"stage": "dev", "state": "pause"}));
     api.can("POST /v1/sequence/shop/context-a/control", told(0, "nothing was aborted"));
-    let ran = api.run(&["abort", "sequence", "-p", "shop", "-c", "context-a"]);
+    let ran = api.run(&["abort", "context-a", "-p", "shop"]);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "abort: nothing was aborted\n", ""));
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("event.json");
@@ -342,8 +342,8 @@ fn lists_as_tables_and_as_json() {
         &["get", "services", "--project", "shop"],
         &["get", "sequences", "--project", "shop"],
         &["get", "sequences", "--project", "shop", "-o", "wide"],
-        &["get", "events", "--context", "context-a"],
-        &["get", "events", "--context", "context-a", "-o", "wide"],
+        &["get", "events", "context-a"],
+        &["get", "events", "context-a", "-o", "wide"],
         &["get", "approvals"],
         &["doctor"],
     ];
@@ -355,7 +355,7 @@ fn lists_as_tables_and_as_json() {
     let shown =
         lists.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[(api.url.as_str(), "<API>/")])));
     insta::assert_snapshot!(shown.join("\n\n"));
-    let json: Value = serde_json::from_str(&api.run(&["get", "events", "-c", "context-a", "-o", "json"]).out).unwrap();
+    let json: Value = serde_json::from_str(&api.run(&["get", "events", "context-a", "-o", "json"]).out).unwrap();
     assert_eq!(json["events"].as_array().map(Vec::len), Some(5));
     let json: Value = serde_json::from_str(&api.run(&["get", "sequences", "-p", "shop", "-o", "json"]).out).unwrap();
     assert_eq!(json["states"][0]["shkeptncontext"], "context-a");
@@ -381,7 +381,7 @@ fn types_of_events_are_taken_as_the_list_shows_them() {
         ("com.acme.rated", 2),
     ] {
         let before = api.lines().len();
-        let ran = api.run(&["get", "events", "-c", "context-a", "-p", "shop", "--type", ty, "-o", "json"]);
+        let ran = api.run(&["get", "events", "context-a", "-p", "shop", "--type", ty, "-o", "json"]);
         let found: Value = serde_json::from_str(&ran.out).unwrap();
         let types: Vec<&Value> = found["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
         assert!(types.len() == 1 && types[0].as_str().unwrap().ends_with(ty), "{ty}: {types:?}");

@@ -37,7 +37,7 @@ fn words<'w>(more: &[&'w str], script: &'w str) -> Vec<&'w str> {
 }
 
 fn once(api: &Api, script: &str) -> Ran {
-    api.run(&words(&["-n", "shop", "--once", "1"], script))
+    api.run(&words(&["-p", "shop", "--once", "1"], script))
 }
 
 /// The bodies of requests of one kind.
@@ -78,7 +78,7 @@ fn failures_say_why() {
         assert_eq!((&finish["exitCode"], &finish["message"]), (&code, &json!(message)), "{script}");
     }
     let api = api();
-    let ran = api.run(&["deployer", "-n", "shop", "--once", "1", "--", "/nowhere/at-all"]);
+    let ran = api.run(&["deployer", "-p", "shop", "--once", "1", "--", "/nowhere/at-all"]);
     assert_eq!(ran.code, 1);
     let finish = &bodies(&api, FINISH)[0];
     assert_eq!(finish.get("exitCode"), None);
@@ -92,7 +92,7 @@ fn a_cancelled_deployment_gets_sigterm_and_then_sigkill() {
         ("trap '' TERM; echo begun; while :; do sleep 0.05; done", "100ms", 137),
     ] {
         let api = api();
-        let words = words(&["-n", "shop", "--once", "1", "--lease", "5s", "--grace", grace], script);
+        let words = words(&["-p", "shop", "--once", "1", "--lease", "5s", "--grace", grace], script);
         let mut running = Running::start(&mut api.keelway(&words));
         // The log travels with heartbeats: the command has set its trap.
         api.wait("the log", |world| world.asked.iter().any(|asked| asked.line == BEAT && asked.body.contains("begun")));
@@ -114,7 +114,7 @@ fn a_command_ends_with_the_deployer_that_was_killed() {
             "trap '{trap}' TERM; sh -c 'trap \"{trap}\" TERM; echo $$ > {place}/below; while :; do sleep 0.05; done' & \
              echo $$ > {place}/command; while :; do sleep 0.05; done"
         );
-        let words = words(&["-n", "shop", "--once", "1", "--grace", "100ms"], &script);
+        let words = words(&["-p", "shop", "--once", "1", "--grace", "100ms"], &script);
         let mut running = Running::start(&mut api.keelway(&words));
         let number = |name: &str| std::fs::read_to_string(dir.path().join(name)).ok().filter(|text| text.ends_with('\n'));
         api.wait("both run", |_| number("command").is_some() && number("below").is_some());
@@ -142,7 +142,7 @@ fn said(api: &Api, text: &str) {
 fn a_command_reads_in_a_file_that_it_is_to_pause_and_to_go_on() {
     let api = api();
     let script = format!("cat \"$KEELWAY_DESIRED_FILE\"; {}; {}", wait_for_word("pause"), wait_for_word("run"));
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop", "--once", "1", "--lease", "5s"], &script)));
     said(&api, "begun");
     api.can(BEAT, json!({"desired": "pause", "proceeds": 0}));
     said(&api, "is to pause");
@@ -158,7 +158,7 @@ fn a_command_reads_in_a_file_that_it_is_to_pause_and_to_go_on() {
 fn the_file_says_cancel_when_sigterm_comes() {
     let api = api();
     let script = "trap 'cat \"$KEELWAY_DESIRED_FILE\"; exit 3' TERM; echo begun; while :; do sleep 0.05; done";
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], script)));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop", "--once", "1", "--lease", "5s"], script)));
     said(&api, "begun");
     api.can(BEAT, json!({"desired": "cancel", "proceeds": 0}));
     assert_eq!(running.ended(), 1);
@@ -177,7 +177,7 @@ fn lines_in_a_file_tell_how_far_each_target_is() {
          printf 'eu Complete\\neu is done\\nus Complete all of it' >> \"$KEELWAY_PROGRESS_FILE\"",
         gate.script()
     );
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop", "--once", "1", "--lease", "5s"], &script)));
     api.wait("progress", |world| world.asked.iter().any(|asked| asked.line == BEAT && asked.body.contains("1 of 2")));
     let beat = bodies(&api, BEAT).pop().unwrap();
     assert_eq!(beat["targets"], json!({"eu": {"status": "Running", "message": "1 of 2"}}));
@@ -194,7 +194,7 @@ fn lines_in_a_file_tell_how_far_each_target_is() {
 #[test]
 fn work_that_was_given_to_somebody_else_is_dropped_and_nothing_is_told() {
     let api = api();
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], "sleep 600")));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop", "--once", "1", "--lease", "5s"], "sleep 600")));
     api.wait_for_more(BEAT, 1);
     let problem = json!({"title": "conflict", "status": 409, "detail": "this token is not the one of the present attempt"});
     api.world().canned.insert(BEAT.into(), (409, problem));
@@ -228,7 +228,7 @@ fn the_end_is_told_until_somebody_takes_it_and_a_signal_lets_it_finish() {
     let finish =
         api.world().canned.insert(FINISH.into(), (503, json!({"title": "try again", "status": 503, "detail": "busy"}))).unwrap();
     let script = gate.script();
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop"], &script)));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop"], &script)));
     api.wait_for_more(BEAT, 1);
     running.signal("TERM");
     running.wait_for("stopping: 1 still running");
@@ -243,20 +243,20 @@ fn the_end_is_told_until_somebody_takes_it_and_a_signal_lets_it_finish() {
 fn a_manifests_variables_have_their_own_names_only_if_the_operator_lists_them() {
     let api = api();
     let ran = api.run(&words(
-        &["-n", "shop", "--once", "1", "--env", "REGION"],
+        &["-p", "shop", "--once", "1", "--env", "REGION"],
         "echo $REGION $PARAM_REGION $DEPLOYMENT_CONFIG \"[$BASH_ENV]\"",
     ));
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let finish = &bodies(&api, FINISH)[0];
     assert!(finish["tail"].as_str().unwrap().contains("eu eu carts []\n"), "{finish}");
-    let refused = api.run(&words(&["-n", "shop", "--env", "LD_PRELOAD"], "true"));
+    let refused = api.run(&words(&["-p", "shop", "--env", "LD_PRELOAD"], "true"));
     assert!(refused.code == 2 && refused.err.contains("changes how programs start"), "{}", refused.err);
 }
 
 #[test]
 fn a_second_signal_kills_what_runs_and_tells_so() {
     let api = api();
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop"], "sleep 600")));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop"], "sleep 600")));
     api.wait_for_more(BEAT, 1);
     running.signal("TERM");
     running.wait_for("stopping: 1 still running");
@@ -291,7 +291,7 @@ fn a_command_has_keelway_carry_the_strategy_out_in_parts() {
     let api = api();
     api.can(STRATEGY, carried("running", "10 % of the requests"));
     let script = format!("set -e; {}; echo between; {}", deploys("--until 10%"), deploys(""));
-    let mut running = Running::start(&mut api.keelway(&words(&["-n", "shop", "--once", "1", "--lease", "5s"], &script)));
+    let mut running = Running::start(&mut api.keelway(&words(&["-p", "shop", "--once", "1", "--lease", "5s"], &script)));
     said(&api, "10 % of the requests");
     api.wait_for_more(STRATEGY, 1);
     api.can(STRATEGY, carried("done", "10 % of the requests"));

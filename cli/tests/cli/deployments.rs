@@ -68,7 +68,7 @@ fn rollout_status_waits_for_the_version_that_a_change_becomes() {
 fn how_it_ends_is_the_exit_code() {
     let failed = json!({"reason": "DeployerFailed", "message": "the deployer exited with 7: no route"});
     let api = api(over(2, "Failed", failed), json!({}));
-    let ran = api.run(&["rollout", "status", "carts", "-n", "shop"]);
+    let ran = api.run(&["rollout", "status", "carts", "-p", "shop"]);
     assert_eq!((ran.code, ran.out.as_str()), (1, "carts-2 failed by ci: the deployer exited with 7: no route\n"), "{}", ran.err);
     api.can("GET /v1/deployments/shop:carts-1", over(1, "Complete", json!({})));
     let ran = api.run(&["rollout", "status", "shop/carts", "--revision", "1"]);
@@ -145,8 +145,8 @@ fn the_history_in_lines_and_one_version_with_everything() {
         &["rollout", "history", "shop/carts"][..],
         &["rollout", "history", "shop/carts", "--revision", "3"],
         &["get", "deployments", "--status", "Complete"],
-        &["get", "dc", "-n", "shop"],
-        &["get", "artifactsources", "-n", "shop"],
+        &["get", "dc", "-p", "shop"],
+        &["get", "artifactsources", "-p", "shop"],
         &["set", "triggers", "shop/carts"],
     ] {
         shown.push(format!("{}\n{}", words.join(" "), Screen::start(&mut api.keelway(words), 120, 24).ended().1));
@@ -169,7 +169,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     ]);
     let api = Api::start();
     api.can("GET /v1/deploymentConfigs", json!({"deploymentConfigs": configs, "nextPageKey": "0", "now": NOW}));
-    let (_, shown) = Screen::start(&mut api.keelway(&["get", "dc", "-n", "shop"]), 160, 24).ended();
+    let (_, shown) = Screen::start(&mut api.keelway(&["get", "dc", "-p", "shop"]), 160, 24).ended();
     insta::assert_snapshot!(shown, @r"
     NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
     shop       carts  #2        #3      Failed    42s  200000000000  #3 (300000000000) failed: DeployerFailed: the deployer exited with 7: no route
@@ -236,7 +236,7 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     let base = json!({"namespace": "shop", "name": "carts", "resolvedRelease": 1, "reason": "it is the version before the latest", "changes": changes});
     let dry = with(base.clone(), json!({"dryRun": true, "warnings": ["web of the same app keeps \"b\""]}));
     answer(&api, line, 200, dry);
-    let first = api.run(&["rollback", "carts", "-n", "shop", "--dry-run"]);
+    let first = api.run(&["rollback", "carts", "-p", "shop", "--dry-run"]);
     assert_eq!(body(&api), json!({"dryRun": true, "by": "ada"}));
     answer(&api, line, 200, with(base.clone(), json!({"done": true, "deployment": version(4, "New", json!({}))})));
     let second = api.run(&[
@@ -253,13 +253,13 @@ fn a_rollback_says_what_it_would_do_and_what_it_did() {
     ]);
     let asked = json!({"release": 1, "config": false, "allowFailed": true, "bySteps": true, "again": true, "notes": "bad release", "by": "ada"});
     assert_eq!(body(&api), asked);
-    let third = api.run(&["rollout", "undo", "shop/carts", "--to-revision", "2"]);
+    let third = api.run(&["rollout", "undo", "shop/carts", "--to", "2"]);
     assert_eq!(body(&api), json!({"release": 2, "config": false, "by": "ada"}));
     let refused = json!({"errors": [{"field": "release", "code": "Conflict", "message": "version 4 is already the latest"}]});
     let results =
         json!([with(base.clone(), json!({"done": true, "deployment": version(4, "New", json!({}))})), with(base, refused)]);
     answer(&api, "POST /v1/rollbacks", 200, json!({"groupId": "g", "results": results}));
-    let fourth = api.run(&["rollback", "shop/carts", "web", "-n", "shop", "--config-only", "-m", "Monday"]);
+    let fourth = api.run(&["rollback", "shop/carts", "web", "-p", "shop", "--config-only", "-m", "Monday"]);
     let rollbacks = json!([{"id": "shop:carts", "application": false}, {"id": "shop:web", "application": false}]);
     assert_eq!(body(&api), json!({"rollbacks": rollbacks, "notes": "Monday", "by": "ada"}));
     let usage = api.run(&["rollback", "shop/carts", "shop/web", "--to", "1"]);
@@ -327,7 +327,7 @@ fn versions_are_compared_field_by_field() {
     for (n, url) in [(3, "a"), (4, "b")] {
         api.can(&format!("GET /v1/deployments/shop:carts-{n}"), over(n, "Complete", snapshot(n, url)));
     }
-    let ran = api.run(&["diff", "carts-3", "carts-4", "-n", "shop", "--exit-code"]);
+    let ran = api.run(&["diff", "carts-3", "carts-4", "-p", "shop", "--exit-code"]);
     let expected = "spec.template.spec.containers[web].env[URL].value: \"a\" -> \"b\"\nspec.template.spec.containers[web].image: \"carts:3\" -> \"carts:4\"\n";
     assert_eq!((ran.code, ran.out.as_str()), (1, expected), "{}", ran.err);
     let same = api.run(&["diff", "shop/carts-3", "shop/carts-3"]);

@@ -140,11 +140,11 @@ fn doctor_names_what_stored_manifests_may_not_name_and_what_helps() {
         [
             format!("Shipyard of team-a, {why}; the entry {entry} would do: {apply} <manifest of Project team-b>"),
             format!(
-                "DeploymentConfig team-a/web, {why}; with a token of theirs: keelway get deploymentconfigs web -n team-a -o yaml | {apply} -"
+                "DeploymentConfig team-a/web, {why}; with a token of theirs: keelway get deploymentconfigs web -p team-a -o yaml | {apply} -"
             ),
             format!("DeploymentConfig team-a/job, {why}; then {apply} <manifest of DeploymentConfig team-a/job>"),
             format!(
-                "Pipeline team-a/carts, {why}; with a token of theirs: keelway get pipelines carts -n team-a -o yaml | {apply} -"
+                "Pipeline team-a/carts, {why}; with a token of theirs: keelway get pipelines carts -p team-a -o yaml | {apply} -"
             ),
             format!("Cluster team-a/eu, {why}; with a token of theirs: {apply} <manifest of Project team-a>"),
         ]

@@ -20,13 +20,13 @@ fn pipelines_on_terminals_of_every_size() {
     let api = shop();
     let mut all = vec![];
     for width in [160, 100, 80] {
-        for words in [&["pipeline", "list", "-n", "shop"][..], &["pipeline", "status", "carts", "-n", "shop"]] {
+        for words in [&["pipeline", "list", "-p", "shop"][..], &["pipeline", "status", "carts", "-p", "shop"]] {
             let (code, seen) = Screen::start(&mut api.keelway(words), width, 24).ended();
             assert_eq!((code, widest(&seen) <= width), (0, true), "{seen}");
             all.push(format!("{width} columns: {}\n{seen}", words.join(" ")));
         }
     }
-    let ascii = Screen::start(&mut api.keelway(&["get", "pipelines", "-n", "shop", "--ascii"]), 100, 24).ended().1;
+    let ascii = Screen::start(&mut api.keelway(&["get", "pipelines", "-p", "shop", "--ascii"]), 100, 24).ended().1;
     assert!(ascii.is_ascii(), "{ascii}");
     all.push(format!("100 columns, --ascii\n{ascii}"));
     insta::assert_snapshot!(all.join("\n\n"));
@@ -69,7 +69,7 @@ fn every_wait_and_every_end_says_why() {
     let suspended = with(carts(), json!({"name": "app-91", "suspended": {"by": "ann", "at": at(2), "message": "freeze"}}));
     let mixed = pipeline("app-92", "1.4.0", "x", &[first, promoted("prod", "1.4.0")]);
     show(&api, &[states, vec![nothing, suspended, mixed]].concat());
-    let seen = Screen::start(&mut api.keelway(&["pipeline", "list", "-n", "shop"]), 130, 40).ended().1;
+    let seen = Screen::start(&mut api.keelway(&["pipeline", "list", "-p", "shop"]), 130, 40).ended().1;
     insta::assert_snapshot!(seen);
 }
 
@@ -84,7 +84,7 @@ fn status_tells_holds_requests_and_faults() {
     show(&api, &[held, payments()]);
     let shown = [
         &["pipeline", "status", "shop/carts"][..],
-        &["get", "pipeline", "payments", "-n", "shop"],
+        &["get", "pipeline", "payments", "-p", "shop"],
         &["pipeline", "status", "shop/payments", "-o", "wide"],
     ]
     .map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[])));
@@ -99,7 +99,7 @@ fn status_tells_holds_requests_and_faults() {
 #[test]
 fn a_watch_draws_the_pipeline_again_in_its_place() {
     let api = shop();
-    let screen = Screen::start(&mut api.keelway(&["pipeline", "status", "carts", "-n", "shop", "--watch", "--exit-code"]), 100, 24);
+    let screen = Screen::start(&mut api.keelway(&["pipeline", "status", "carts", "-p", "shop", "--watch", "--exit-code"]), 100, 24);
     screen.wait_for("→ keelway approve shop/carts/production@1.4.0");
     let environments = ["staging", "production"].map(|name| promoted(name, "1.4.0"));
     show(&api, &[pipeline("carts", "1.4.0", "", &[vec![healthy("dev", "1.4.0", &at(5))], environments.to_vec()].concat())]);
@@ -111,10 +111,10 @@ fn a_watch_draws_the_pipeline_again_in_its_place() {
 #[test]
 fn a_watch_in_a_pipe_prints_what_changes_and_ends_where_a_person_is_needed() {
     let api = shop();
-    let words = ["pipeline", "status", "carts", "-n", "shop", "--watch"];
+    let words = ["pipeline", "status", "carts", "-p", "shop", "--watch"];
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!((stopped.code, stopped.out.contains("production ⏸ approval")), (0, true), "{stopped:?}");
-    let late = api.run(&[&words[..], &["--watch-timeout", "700ms"]].concat());
+    let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("keelway pipeline explain shop/carts")), (1, true), "{}", late.err);
     let mut running = Running::start(&mut api.keelway(&[&words[..], &["--exit-code"]].concat()));
     running.wait_for("→ keelway approve shop/carts/production@1.4.0");
@@ -147,7 +147,7 @@ fn explain_names_the_gate_and_when_it_opens() {
     ]);
     let answer = json!({"namespace": "shop", "name": "carts", "revision": "1.4.0", "environments": environments, "now": NOW});
     api.can("GET /v1/pipelines/shop/carts/explain", answer);
-    let (code, seen) = Screen::start(&mut api.keelway(&["pipeline", "explain", "carts", "-n", "shop"]), 60, 24).ended();
+    let (code, seen) = Screen::start(&mut api.keelway(&["pipeline", "explain", "carts", "-p", "shop"]), 60, 24).ended();
     assert_eq!((code, widest(&seen) <= 60), (0, true), "{seen}");
     insta::assert_snapshot!(seen);
     let needed = one(
@@ -162,7 +162,7 @@ fn explain_names_the_gate_and_when_it_opens() {
     );
     let answer = json!({"namespace": "shop", "name": "carts", "revision": "1.4.0", "environments": [needed, again], "now": NOW});
     api.can("GET /v1/pipelines/shop/carts/explain", answer.clone());
-    insta::assert_snapshot!(api.run(&["pipeline", "explain", "carts", "-n", "shop", "--ascii"]).out);
+    insta::assert_snapshot!(api.run(&["pipeline", "explain", "carts", "-p", "shop", "--ascii"]).out);
     let one = api.run(&["pipeline", "explain", "shop/carts", "--environment", "production"]);
     assert_eq!((one.code, one.out.contains("approve 1.4.0"), one.out.contains("500")), (0, true, false), "{}", one.out);
     let none = api.run(&["pipeline", "explain", "shop/carts", "-e", "prod"]);
@@ -196,15 +196,15 @@ fn history_pull_requests_and_manifests() {
     }
     let of = |words: &[&str]| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[]));
     let shown = [
-        of(&["pipeline", "history", "carts", "-n", "shop"]),
+        of(&["pipeline", "history", "carts", "-p", "shop"]),
         of(&["pipeline", "history", "shop/carts", "--environment", "staging", "-o", "wide"]),
         of(&["pipeline", "pull-requests", "shop/carts"]),
     ];
     insta::assert_snapshot!(shown.join("\n\n"));
     for words in [
-        &["pipeline", "manifest", "carts", "-n", "shop"][..],
+        &["pipeline", "manifest", "carts", "-p", "shop"][..],
         &["get", "pipeline", "shop/carts", "-o", "yaml"],
-        &["get", "cluster", "eu-1", "-n", "shop", "-o", "yaml"],
+        &["get", "cluster", "eu-1", "-p", "shop", "-o", "yaml"],
         &["get", "githost", "github", "-o", "yaml"],
     ] {
         assert_eq!(api.run(words).out, source, "{words:?}");
@@ -223,12 +223,12 @@ fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
     // By default it shows 50.
     assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), "GET /v1/pipelines?pageSize=50");
     assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
-    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A", "--limit", "200"]).env("KEELWAY_NAMESPACE", "shop")), every);
-    assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_NAMESPACE", "shop")), line("shop"));
-    assert_eq!(asked(api.keelway(&["get", "pipelines", "-n", "store"]).env("KEELWAY_NAMESPACE", "shop")), line("store"));
+    assert_eq!(asked(api.keelway(&["pipeline", "list", "-A", "--limit", "200"]).env("KEELWAY_PROJECT", "shop")), every);
+    assert_eq!(asked(api.keelway(&["get", "pipelines"]).env("KEELWAY_PROJECT", "shop")), line("shop"));
+    assert_eq!(asked(api.keelway(&["get", "pipelines", "-p", "store"]).env("KEELWAY_PROJECT", "shop")), line("store"));
     api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
-    let none = api.run(&["pipeline", "list", "-n", "shop"]);
-    assert_eq!((none.code, none.err.contains("no pipeline in namespace shop"), none.err.contains("-n NAMESPACE")), (0, true, true));
+    let none = api.run(&["pipeline", "list", "-p", "shop"]);
+    assert_eq!((none.code, none.err.contains("project shop has no pipeline"), none.err.contains("-A")), (0, true, true));
     let none = api.run(&["pipeline", "list"]);
     assert_eq!((none.code, none.err.contains("none that this token shows")), (0, true), "{}", none.err);
     let by_default = api.run(&["pipeline", "status", "carts"]);

@@ -100,7 +100,7 @@ fn a_revision_is_brought_back() {
     }
     // The namespace from the environment does not stand in the way.
     let mut command = api.keelway(&["rollback", "shipyard", "shop", "--to", NEW]);
-    assert!(command.env("KEELWAY_NAMESPACE", "elsewhere").output().unwrap().status.success());
+    assert!(command.env("KEELWAY_PROJECT", "elsewhere").output().unwrap().status.success());
 }
 
 #[test]

@@ -279,25 +279,25 @@ fn environments_at_a_glance() {
 fn short_ids_are_taken_and_ambiguous_ones_are_not() {
     let api = shop();
     api.can(&format!("POST /v1/sequence/shop/{NEW}/control"), json!({}));
-    assert_eq!(api.run(&["pause", "sequence", "-c", "c5cbb91e"]).code, 0);
+    assert_eq!(api.run(&["pause", "c5cbb91e"]).code, 0);
     api.can("GET /v1/event", json!({"events": [], "nextPageKey": "0"}));
-    assert_eq!(api.run(&["get", "events", "-c", "c5cbb91e"]).code, 0);
+    assert_eq!(api.run(&["get", "events", "c5cbb91e"]).code, 0);
     let asked = api.lines();
     assert!(asked.iter().any(|line| line == &format!("GET /v1/event?keptnContext={NEW}&project=shop&pageSize=100")), "{asked:?}");
     // Executions are those of a project, which is searched for, also for a context in full.
     api.can("GET /v1/sequence-execution", json!({"sequenceExecutions": [], "nextPageKey": 0}));
     for given in ["c5cbb91e", NEW] {
-        assert_eq!(api.run(&["get", "executions", "-c", given]).code, 0, "{given}");
+        assert_eq!(api.run(&["get", "executions", given]).code, 0, "{given}");
         let line = api.lines().pop().unwrap();
         assert!(line.contains("project=shop") && line.contains(&format!("keptnContext={NEW}")), "{line}");
     }
-    let unknown = api.run(&["get", "executions", "-c", "00000000-0000-4000-8000-000000000000"]);
+    let unknown = api.run(&["get", "executions", "00000000-0000-4000-8000-000000000000"]);
     assert_eq!((unknown.code, unknown.err.contains("no context is, or begins with,")), (1, true), "{}", unknown.err);
     let twin = "c5cbb91e-9999-5d0f-8c52-7c8a0f5b1a02";
     show(&api, &[behind(), context(twin, "orders", "finished", &[passed("dev", 1, 2, "orders:3")])]);
     let ran = api.run(&["watch", "c5cbb91e"]);
     assert_eq!(ran.code, 1);
     insta::assert_snapshot!(ran.err);
-    let unknown = api.run(&["abort", "sequence", "-c", "ffffffff"]);
+    let unknown = api.run(&["abort", "ffffffff"]);
     assert_eq!((unknown.code, unknown.err.contains("no context is, or begins with, ffffffff")), (1, true), "{}", unknown.err);
 }

@@ -29,7 +29,7 @@ fn a_revision_is_approved_by_name_or_as_the_one_that_waits() {
     let request = json!({"pullRequest": {"number": 8, "url": url, "branch": "b"}});
     let created = json!({"namespace": "shop", "name": "carts", "done": true, "promotion": promotion("1.4.0", "created", request)});
     answer(&api, &format!("POST {APPROVAL}"), 201, created);
-    let ran = api.run(&["pipeline", "approve", "carts", "production", "-n", "shop", "-m", "looks good"]);
+    let ran = api.run(&["pipeline", "approve", "carts", "production", "-p", "shop", "-m", "looks good"]);
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (0, format!("approved: carts 1.4.0 to production of shop, which waited 12s: {url}\n").as_str())
@@ -44,7 +44,7 @@ fn a_revision_is_approved_by_name_or_as_the_one_that_waits() {
     let ran = api.run(&["decline", "shop/carts/production@1.4.0", "--by", "bob"]);
     assert_eq!(ran.out, "rejected: carts 1.4.0 to production of shop, which waited 12s\n", "{}", ran.err);
     assert_eq!(body(&api), json!({"decision": "reject", "by": "bob"}));
-    assert_eq!(api.run(&["pipeline", "reject", "shop/carts", "production", "1.4.0"]).code, 0);
+    assert_eq!(api.run(&["pipeline", "decline", "shop/carts", "production", "1.4.0"]).code, 0);
 
     let waiting = json!({"revision": "1.4.0", "given": 1, "needed": 3});
     let first = json!({"namespace": "shop", "name": "carts", "done": true, "waitingApproval": waiting});
@@ -63,12 +63,12 @@ fn what_failed_and_runs_is_accepted_and_offered() {
     let mut staging = healthy("staging", "1.4.0", &at(22));
     staging["promotion"] = contested;
     show(&api, &[pipeline("carts", "1.4.0", "PromotionFailed", &[healthy("dev", "1.4.0", &at(5)), staging])]);
-    let listed = api.run(&["pipeline", "list", "-n", "shop"]);
+    let listed = api.run(&["pipeline", "list", "-p", "shop"]);
     assert!(listed.out.contains("staging ✗ the test failed"), "{}", listed.out);
     assert!(listed.err.contains("→ keelway pipeline accept shop/carts staging"), "{}", listed.err);
     let path = "/v1/pipelines/shop/carts/environments/staging/revisions/1.4.0/approval";
     answer(&api, &format!("POST {path}"), 204, Value::Null);
-    let ran = api.run(&["pipeline", "accept", "carts", "staging", "-n", "shop", "-m", "flaky"]);
+    let ran = api.run(&["pipeline", "accept", "carts", "staging", "-p", "shop", "-m", "flaky"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "accepted: carts 1.4.0 to staging of shop\n"), "{}", ran.err);
     assert_eq!(body(&api), json!({"decision": "accept", "message": "flaky", "by": "ada"}));
 }
@@ -79,7 +79,7 @@ fn short_revisions_stand_for_the_one_that_waits() {
     let revision = "main@sha1:63bf726176d8e1a2b3c4d5e6f708192a3b4c5d6e";
     let awaiting = crate::support::pipelines::awaiting("production", revision);
     show(&api, &[pipeline("carts", revision, "x", &[healthy("dev", revision, &at(5)), awaiting])]);
-    let listed = api.run(&["pipeline", "list", "-n", "shop"]);
+    let listed = api.run(&["pipeline", "list", "-p", "shop"]);
     assert!(listed.err.contains("→ keelway approve shop/carts/production@main@63bf7261"), "{}", listed.err);
     let path =
         "/v1/pipelines/shop/carts/environments/production/revisions/main@sha1:63bf726176d8e1a2b3c4d5e6f708192a3b4c5d6e/approval";
@@ -239,7 +239,7 @@ fn a_pipeline_is_steered() {
         (&["resume"], json!({"done": false}), json!({"command": "resume", "by": "ada"})),
     ] {
         api.can(line, done(change));
-        let ran = api.run(&[&["pipeline", words[0], "carts"], &words[1..], &["-n", "shop"]].concat());
+        let ran = api.run(&[&["pipeline", words[0], "carts"], &words[1..], &["-p", "shop"]].concat());
         assert_eq!((ran.code, body(&api)), (0, sent), "{words:?}: {}", ran.err);
         all.push(ran.out);
     }
@@ -254,7 +254,7 @@ fn a_pipeline_is_steered() {
 fn a_deletion_asks_on_a_terminal() {
     let api = shop();
     answer(&api, "DELETE /v1/pipelines/shop/carts", 204, Value::Null);
-    let words = ["delete", "pipeline", "carts", "-n", "shop"];
+    let words = ["delete", "pipeline", "carts", "-p", "shop"];
     let deleted = |api: &Api| api.lines().iter().filter(|line| line.starts_with("DELETE")).count();
     let (code, seen) = Screen::typing(&mut api.keelway(&words), (100, 24), Some("n\n")).ended();
     assert_eq!((code, deleted(&api)), (1, 0), "{seen}");
@@ -266,7 +266,7 @@ fn a_deletion_asks_on_a_terminal() {
     assert_eq!((code, deleted(&api), seen.contains("[y/N]")), (0, 2, false), "{seen}");
     // Nobody is there to answer.
     for (words, line) in [
-        (&["delete", "cluster", "eu-1", "-n", "shop"][..], "DELETE /v1/clusters/shop/eu-1"),
+        (&["delete", "cluster", "eu-1", "-p", "shop"][..], "DELETE /v1/clusters/shop/eu-1"),
         (&["delete", "githost", "github"], "DELETE /v1/githosts/github"),
     ] {
         let unknown = api.run(words);
@@ -321,7 +321,7 @@ fn clusters_and_git_hosts_as_tables() {
     api.can("GET /v1/clusters", json!({"items": [cluster], "nextPageKey": "0"}));
     api.can("GET /v1/githosts", json!({"items": [host.clone()], "nextPageKey": "0"}));
     api.can("GET /v1/githosts/github", host);
-    let wide = [&["get", "clusters", "-n", "shop", "-o", "wide"][..], &["get", "githosts", "-o", "wide"]];
+    let wide = [&["get", "clusters", "-p", "shop", "-o", "wide"][..], &["get", "githosts", "-o", "wide"]];
     let shown = wide.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).out));
     insta::assert_snapshot!(shown.join("\n"));
     assert_eq!(api.lines()[0], "GET /v1/clusters?namespace=shop&pageSize=100");

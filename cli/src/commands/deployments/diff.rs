@@ -3,10 +3,11 @@
 use super::read_version;
 use crate::address::Address;
 use crate::api::Api;
-use crate::args::{Diff, Namespace, Place};
+use crate::args::{Diff, Place};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use keelway_domain::diff::{FieldChange, diff as compare};
+use keelway_domain::names::ProjectName;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 
@@ -18,7 +19,8 @@ pub async fn diff(api: &Api, what: &Diff) -> Result<ExitCode, CliError> {
     let (Some(one), Some(other)) = (&what.one, &what.other) else {
         return Err(CliError::Usage("name two versions, like carts-3 carts-4".into()));
     };
-    let (one, other) = (read(api, one, &what.namespace).await?, read(api, other, &what.namespace).await?);
+    let project = what.project.project.as_ref();
+    let (one, other) = (read(api, one, project).await?, read(api, other, project).await?);
     let changes = compare(&one, &other);
     let format = what.output.format;
     if format.is_data() {
@@ -34,8 +36,8 @@ pub async fn diff(api: &Api, what: &Diff) -> Result<ExitCode, CliError> {
 }
 
 /// What a version deploys, without its name.
-async fn read(api: &Api, (config, n): &(Place, u64), namespace: &Namespace) -> Result<Value, CliError> {
-    let mut snapshot = read_version(api, &Address::of(config, namespace), *n).await?.snapshot;
+async fn read(api: &Api, (config, n): &(Place, u64), project: Option<&ProjectName>) -> Result<Value, CliError> {
+    let mut snapshot = read_version(api, &Address::of(config, project), *n).await?.snapshot;
     if let Some(metadata) = snapshot.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.retain(|name, _| name != "name" && name != "namespace");
     }

@@ -41,7 +41,7 @@ pub async fn status(api: &Api, what: &RolloutStatus) -> Result<ExitCode, CliErro
             (Some(_), Some(version)) => say_data(version, format)?,
             _ => say_data(&state, format)?,
         },
-        Format::Table | Format::Wide => lines(&state, version.as_ref()).iter().try_for_each(|line| say(line))?,
+        Format::Table | Format::Wide | Format::Name => lines(&state, version.as_ref()).iter().try_for_each(|line| say(line))?,
     }
     Ok(code(version.as_ref()))
 }

@@ -32,12 +32,12 @@ pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
         return say_data(&json!({"deployments": all}), format);
     }
     let empty = format!("{of} has no version yet; why: keelway rollout status {of} --no-watch");
-    print(&table(&all, now, format), format, &empty)
+    print(table(&all, now, format), format, &empty)
 }
 
 /// Versions in lines.
 fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table {
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let mut head = vec!["REVISION", "STATUS", "AGE", "TOOK", "IMAGES", "CAUSE"];
     if wide {
         head.extend(["ATTEMPT", "BY", "DEPLOYER", "REASON", "EXIT", "SINCE", "ENDED", "LOG"]);

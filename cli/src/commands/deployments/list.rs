@@ -24,10 +24,10 @@ pub async fn config(api: &Api, of: &Address, format: Format) -> Result<(), CliEr
     match format {
         Format::Yaml => with_images(api, &id(of)).await,
         Format::Json => say_data(&api.get::<Value>(&["deploymentConfigs", &id(of)], &[]).await?, format),
-        Format::Table | Format::Wide => {
+        Format::Table | Format::Wide | Format::Name => {
             let state = read(api, of).await?;
             let now = Timestamp::parse(&state.now);
-            print(&states(&[state], now, format), format, "")
+            print(states(&[state], now, format), format, "")
         }
     }
 }
@@ -69,9 +69,9 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
             one.name.clone(),
             one.status.clone(),
             between(Some(&one.since), one.ended_at.as_deref()),
-            images(&one.images, format == Format::Wide),
+            images(&one.images, format.is_wide()),
             one.message.clone(),
         ]);
     }
-    print(&table, format, "no deployment is over; those of a config: keelway rollout history --help")
+    print(table, format, "no deployment is over; those of a config: keelway rollout history --help")
 }

@@ -27,7 +27,7 @@ pub fn id(of: &Address) -> String {
 }
 
 fn address(of: &ConfigName) -> Address {
-    Address::of(&of.name, &of.namespace)
+    Address::of(&of.name, of.project.project.as_ref())
 }
 
 fn some(text: &str) -> Option<String> {
@@ -79,7 +79,7 @@ async fn latest(api: &Api, what: &RolloutLatest) -> Result<ExitCode, CliError> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    follow::to_its_end(api, &of, version.map(|version| version.version), None).await
+    follow::to_its_end(api, &of, version.map(|version| version.version), what.timeout).await
 }
 
 /// The number of a version that a command names.

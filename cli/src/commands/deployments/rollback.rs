@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// # Errors
 /// The API's refusal; also when one of several configs was refused after all.
 pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
-    let all: Vec<Address> = what.names.iter().map(|name| Address::of(name, &what.namespace)).collect();
+    let all: Vec<Address> = what.names.iter().map(|name| Address::of(name, what.project.project.as_ref())).collect();
     let (config, application) = (what.application_only.then_some(false), what.config_only.then_some(false));
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
     if let [of] = all.as_slice() {
@@ -51,7 +51,7 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
 /// The API's refusal.
 pub async fn undo(api: &Api, what: &RolloutUndo) -> Result<(), CliError> {
     let of = address(&what.of);
-    let release = number(&of, what.to_revision.as_ref())?.map_or(Value::Null, Value::from);
+    let release = number(&of, what.to.as_ref())?.map_or(Value::Null, Value::from);
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
     let request = RollbackRequest { release, config: Some(false), notes, dry_run: what.dry_run, by, ..RollbackRequest::default() };
     tell(&one(api, &of, &request).await?)

@@ -60,7 +60,7 @@ fn show(of: &Address, state: &ConfigState) -> Result<(), CliError> {
             one.image.clone().unwrap_or_default(),
         ]);
     }
-    print(&table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
+    print(table, crate::args::Format::Table, &format!("{of} has no triggers: versions are deployed by hand only"))
 }
 
 /// Changes the triggers in a config.
@@ -118,7 +118,7 @@ fn image_tag(of: &Address, text: &str) -> Result<(String, String), CliError> {
     let (namespace, name) = text.split_once('/').unwrap_or((&of.namespace, text));
     match name.split_once(':') {
         Some((source, tag)) if !source.is_empty() && !tag.is_empty() => Ok((namespace.to_owned(), name.to_owned())),
-        _ => Err(CliError::Usage(format!("{text:?} is no tag of an artifact source: write it as NAME:TAG or NAMESPACE/NAME:TAG"))),
+        _ => Err(CliError::Usage(format!("{text:?} is no tag of an artifact source: write it as NAME:TAG or PROJECT/NAME:TAG"))),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `pipeline approve`, `pipeline reject`, and `approve` and `decline` of a promotion: a person's answer to what waits for approval.
+//! `pipeline approve`, `pipeline decline`, and `approve` and `decline` of a promotion: a person's answer to what waits for
+//! approval.
 
 use super::{Settings, read};
 use crate::address::Address;
@@ -35,14 +36,14 @@ pub struct Decision<'a> {
     pub wait: Option<Duration>,
 }
 
-/// `pipeline approve`, `pipeline reject`.
+/// `pipeline approve`, `pipeline decline`.
 ///
 /// # Errors
 /// Nothing waits, or the API's refusal.
 pub async fn named(settings: &Settings<'_>, what: &PipelineDecide, verdict: ApprovalDecision) -> Result<(), CliError> {
     let PipelineDecide { at, revision, said, wait, .. } = what;
     let decision = Decision {
-        of: Address::of(&at.of.name, &at.of.namespace),
+        of: Address::of(&at.of.name, at.of.project.project.as_ref()),
         environment: &at.environment,
         revision: revision.as_deref(),
         verdict,
@@ -76,8 +77,6 @@ pub async fn named(settings: &Settings<'_>, what: &PipelineDecide, verdict: Appr
 pub async fn of_verb(api: &Api, what: &Decide, mut decision: Decision<'_>) -> Result<(), CliError> {
     let scope = &what.scope;
     let given = [
-        (what.context.is_some(), "--context"),
-        (scope.project.is_some(), "--project"),
         (scope.stage.is_some(), "--stage"),
         (scope.service.is_some(), "--service"),
         (what.id.is_some(), "--id"),

@@ -20,7 +20,7 @@ const NARROWEST: usize = 20;
 /// # Errors
 /// An unknown environment; as the API answers.
 pub async fn explain(api: &Api, what: &PipelineExplain) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let path: Vec<&str> = of.path().into_iter().chain(["explain"]).collect();
     let mut explanation: Explanation = api.get(&path, &[]).await?;
     if let Some(wanted) = &what.environment {

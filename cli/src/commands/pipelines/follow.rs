@@ -37,7 +37,7 @@ pub async fn follow(api: &Api, of: &Address, how: Following, format: Format) -> 
         Some(limit) => tokio::time::timeout(limit, follower.until_done()).await.unwrap_or_else(|_| {
             let limit = humantime::format_duration(limit);
             Err(CliError::Failed(format!(
-                "not over after {limit}: keelway pipeline explain {of} says what it waits for; or give a longer --watch-timeout"
+                "not over after {limit}: keelway pipeline explain {of} says what it waits for; or give a longer --timeout"
             )))
         }),
     };

@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::api::Api;
-use crate::args::{Format, PipelineHistory, PipelineShow};
+use crate::args::{PipelineHistory, PipelineShow};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::pages::Pages;
@@ -19,7 +19,7 @@ use serde_json::json;
 /// # Errors
 /// As the API answers.
 pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let path: Vec<&str> = of.path().into_iter().chain(["history"]).collect();
     let limit = usize::try_from(what.limit).unwrap_or(usize::MAX);
     let (mut all, mut commands, mut now) = (vec![], vec![], None);
@@ -46,7 +46,7 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     }
     let empty =
         format!("no promotion of {of} is over yet, and nobody gave a command; what is on its way: keelway pipeline status {of}");
-    print(&if format == Format::Wide { wide(&lines) } else { table(&lines, now) }, format, &empty)
+    print(if format.is_wide() { wide(&lines) } else { table(&lines, now) }, format, &empty)
 }
 
 /// A line of the history.
@@ -176,7 +176,7 @@ fn wide(all: &[Line]) -> Table {
 /// # Errors
 /// As the API answers.
 pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let path: Vec<&str> = of.path().into_iter().chain(["pull-requests"]).collect();
     let open: OpenPullRequests = api.get(&path, &[]).await?;
     let format = what.output.format;
@@ -187,7 +187,7 @@ pub async fn pull_requests(api: &Api, what: &PipelineShow) -> Result<(), CliErro
         eprintln!("no pull request of {of} is open; what it waits for: keelway pipeline explain {of}");
         return Ok(());
     }
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let head = if wide {
         vec!["ENVIRONMENT", "REVISION", "NUMBER", "STATE", "URL", "BRANCH", "REPOSITORY"]
     } else {

@@ -72,14 +72,14 @@ pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format
         return say_data(&json!({"pipelines": entries}), format);
     }
     let more_hint = format!("there are more: give a --limit above {limit}");
-    if format == Format::Wide || entries.is_empty() {
+    if format.is_wide() || entries.is_empty() {
         let empty = match namespace {
-            Some(namespace) => format!(
-                "there is no pipeline in namespace {namespace}; apply one: keelway apply -f FILE; another one: -n NAMESPACE; all: -A"
-            ),
+            Some(namespace) => {
+                format!("project {namespace} has no pipeline; apply one: keelway apply -f FILE; of all projects: -A")
+            }
             None => "there is no pipeline, or none that this token shows; apply one: keelway apply -f FILE".to_owned(),
         };
-        print(&wide(&entries), format, &empty)?;
+        print(wide(&entries), format, &empty)?;
     } else {
         let states = states(api, &entries).await?;
         let lines: Vec<Line> = states.iter().map(|(state, now)| pipeline::line(state, *now)).collect();

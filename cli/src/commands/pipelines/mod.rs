@@ -47,16 +47,15 @@ impl Settings<'_> {
 pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError> {
     match what {
         Pipeline::List(what) => {
-            let namespace = what.namespace.namespace.as_ref().filter(|_| !what.all_namespaces).map(ProjectName::as_str);
-            list(&settings.api()?, namespace, what.limit, what.output.format).await
+            list(&settings.api()?, what.projects.only().map(ProjectName::as_str), what.limit, what.output.format).await
         }
         Pipeline::Status(what) => status::status(&settings.api()?, what).await,
         Pipeline::History(what) => history::history(&settings.api()?, what).await,
         Pipeline::Explain(what) => explain::explain(&settings.api()?, what).await,
         Pipeline::PullRequests(what) => history::pull_requests(&settings.api()?, what).await,
-        Pipeline::Manifest { of } => manifest(&settings.api()?, &Address::of(&of.name, &of.namespace).path()).await,
+        Pipeline::Manifest { of } => manifest(&settings.api()?, &Address::of(&of.name, of.project.project.as_ref()).path()).await,
         Pipeline::Approve(what) => decide::named(&settings, what, Approve).await,
-        Pipeline::Reject(what) => decide::named(&settings, what, Reject).await,
+        Pipeline::Decline(what) => decide::named(&settings, what, Reject).await,
         Pipeline::Accept(what) => decide::named(&settings, what, Accept).await,
         other => steer::steer(&settings.api()?, other).await,
     }
@@ -68,7 +67,7 @@ pub async fn run(settings: Settings<'_>, what: &Pipeline) -> Result<(), CliError
 /// As the API answers.
 pub async fn get(api: &Api, asked: &Asked) -> Result<(), CliError> {
     let Some(of) = &asked.at else {
-        return list(api, asked.given.as_deref(), MOST, asked.format).await;
+        return list(api, asked.project.as_deref(), MOST, asked.format).await;
     };
     if asked.format == Format::Yaml {
         return manifest(api, &of.path()).await;

@@ -19,7 +19,7 @@ use keelway_wire::http::promotions::{EnvironmentState, PipelineState, PromotionS
 /// # Errors
 /// As the API answers; with `--exit-code`, an environment that does not run the revision.
 pub async fn status(api: &Api, what: &PipelineStatus) -> Result<(), CliError> {
-    let of = Address::of(&what.of.name, &what.of.namespace);
+    let of = Address::of(&what.of.name, what.of.project.project.as_ref());
     let format = what.output.format;
     let state = if what.watch {
         follow::follow(api, &of, what.following, format).await?
@@ -40,7 +40,7 @@ pub fn show(state: &PipelineState, now: Option<Timestamp>, format: Format) -> Re
         return say_data(state, format);
     }
     let look = look();
-    if format == Format::Wide {
+    if format.is_wide() {
         let unlimited = Look { width: None, ..look };
         for row in board::rows(&[pipeline::line(state, now)], &unlimited) {
             say(&row)?;

@@ -17,7 +17,7 @@ use serde_json::json;
 pub async fn steer(api: &Api, what: &Pipeline) -> Result<(), CliError> {
     let Some((command, of, said)) = command(what) else { return Ok(()) };
     let (message, by) = (some(&said.message), some(&said.by));
-    let of = Address::of(&of.name, &of.namespace);
+    let of = Address::of(&of.name, of.project.project.as_ref());
     let mut request = CommandRequest { command: command.into(), message, by, ..CommandRequest::default() };
     let (environment, given) = target(what);
     request.environment = environment.map(str::to_owned);

@@ -37,7 +37,7 @@ pub fn validate(paths: &[PathBuf], format: Format) -> Result<(), CliError> {
             let parsed = manifest::parse(&file.text, &file.name);
             refused |= parsed.refused();
             match format {
-                Format::Table | Format::Wide => {
+                Format::Table | Format::Wide | Format::Name => {
                     show(&parsed, &file.text);
                     say(&summary(&parsed, &file.name))?;
                 }

@@ -47,7 +47,7 @@ async fn list(api: &Api, what: &GetShipyard) -> Result<(), CliError> {
     if format.is_data() {
         return say_data(&json!({"revisions": revisions}), format);
     }
-    let wide = format == Format::Wide;
+    let wide = format.is_wide();
     let mut table = Table::new(&["NUMBER", "REVISION", "APPLIED", "BY", "IN FORCE"]);
     for one in &revisions {
         table.row(vec![
@@ -58,7 +58,7 @@ async fn list(api: &Api, what: &GetShipyard) -> Result<(), CliError> {
             if one.in_force { "yes".into() } else { String::new() },
         ]);
     }
-    print(&table, format, "there is no shipyard yet; apply one: keelway apply -f FILE")
+    print(table, format, "there is no shipyard yet; apply one: keelway apply -f FILE")
 }
 
 /// The history, newest first, until it is enough.

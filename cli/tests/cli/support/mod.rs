@@ -133,7 +133,7 @@ pub fn keelway(words: &[&str]) -> Command {
         .args(words)
         .env_remove("KEELWAY_API")
         .env_remove("KEELWAY_TOKEN")
-        .env_remove("KEELWAY_NAMESPACE")
+        .env_remove("KEELWAY_PROJECT")
         .env_remove("KEELWAY_INSTALLATION");
     command.env_remove("KEELWAY_LOGIN").env("KEELWAY_CONFIG", "/dev/null");
     command.env("USER", "ada").env("TZ", "Europe/Berlin").stdin(Stdio::null());

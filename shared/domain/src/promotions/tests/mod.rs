@@ -2,6 +2,7 @@
 
 mod asked;
 mod bounded;
+mod closings;
 mod edges;
 mod examples;
 mod properties;
