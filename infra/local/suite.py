@@ -111,7 +111,7 @@ def everything():
 def fast():
     """The tests in memory, with fewer seeds; whether all passed."""
     few = {name: os.environ.get(name, count) for name, count in
-           {"KEELWAY_SEEDS": "1000", "KEELWAY_MODEL_SEEDS": "100", "PROPTEST_CASES": "32"}.items()}
+           {"KEELWAY_MOST_SEEDS": "1000", "KEELWAY_MODEL_SEEDS": "100", "PROPTEST_CASES": "32"}.items()}
     return nextest("run", "--profile", "fast", "--workspace", *IN_MEMORY, **few) == 0
 
 

@@ -10,7 +10,7 @@ use keelway_domain::promotions::definition::{Sequence, Strategy};
 use keelway_domain::promotions::{AttemptResult, Closed, Retry, Seen};
 use keelway_domain::sequences::Execution;
 use keelway_engine::deployments::{self, Deployments};
-use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
 use keelway_engine::promotions::{self, Promotions, by_sequence};
 use keelway_engine::protocol::{Handled, dead_letter};
@@ -22,24 +22,25 @@ use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 
 /// A worker's engines.
-pub struct Engines<P, O> {
+pub struct Engines<O> {
     /// Sequences.
-    pub sequences: Sequences<P>,
+    pub sequences: Sequences<Worker>,
     /// Deployments.
-    pub configs: Deployments<P>,
+    pub configs: Deployments<Worker>,
     /// Promotions.
-    pub pipelines: Promotions<P>,
+    pub pipelines: Promotions<Worker>,
     /// What carries promotions out.
-    pub attempts: Attempts<P, O>,
+    pub attempts: Attempts<Worker, O>,
 }
 
-impl<P: Ports, O: Outside> Engines<P, O> {
+impl<O: Outside> Engines<O> {
     /// On the ports that each of them gets by its name. `outside`: what carries promotions out, with an engine for sequences of its
     /// own.
-    pub fn new(ports: impl Fn(&str) -> P, outside: impl FnOnce(Sequences<P>) -> O) -> Self {
+    pub fn new(ports: impl Fn(&str) -> Worker, outside: impl FnOnce(Sequences<Worker>) -> O) -> Self {
         let limits = deployments::Limits { account: HERE.0.into(), region: HERE.1.into(), ..deployments::Limits::default() };
         let sequences = |name| Sequences::new(ports(name), sequences::Limits::default());
         let pipelines = |name| Promotions::new(ports(name), promotions::Limits::default());
@@ -68,7 +69,7 @@ impl<P: Ports, O: Outside> Engines<P, O> {
     ///
     /// # Errors
     /// Of the ports.
-    pub async fn sweep(&self, ports: &P) -> Outcome {
+    pub async fn sweep(&self, ports: &Worker) -> Outcome {
         while dead_letter::redrive(ports).await? > 0 {}
         pages::<Execution>(&self.sequences).await?;
         pages(&self.configs).await?;
@@ -93,7 +94,7 @@ impl<P: Ports, O: Outside> Engines<P, O> {
 }
 
 /// Carries promotions out by sequences, and by nothing else.
-pub struct BySequence<P>(pub Sequences<P>);
+pub struct BySequence(pub Sequences<Worker>);
 
 /// The sequence that carries a promotion out.
 pub fn sequence(task: &Task) -> Option<&Sequence> {
@@ -103,7 +104,7 @@ pub fn sequence(task: &Task) -> Option<&Sequence> {
     }
 }
 
-impl<P: Ports> Outside for BySequence<P> {
+impl Outside for BySequence {
     async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         match sequence(task) {
             Some(sequence) => by_sequence::carry_out(&self.0, task, sequence).await,

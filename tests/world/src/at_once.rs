@@ -1,7 +1,8 @@
 //! Ports that are done at once, for tests under a runtime: nobody would wake the world's own workers there.
 
 use crate::exec::block_on;
-use crate::worker::{GiveWay, Worker};
+use crate::plain::GiveWay;
+use crate::worker::Worker;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::checks::Rules;
 use keelway_engine::item::{Item, Key};

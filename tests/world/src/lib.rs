@@ -5,6 +5,7 @@
 //! [`Tested`] is what all of it needs of an engine.
 
 pub mod at_once;
+pub mod bend;
 pub mod bus;
 pub mod case;
 pub mod contract;
@@ -13,6 +14,7 @@ pub mod deployments;
 pub mod exec;
 pub mod fork;
 pub mod halves;
+pub mod plain;
 pub mod promotions;
 pub mod queue;
 pub mod rng;

@@ -1,9 +1,10 @@
 //! The world as a test sees it.
 
 use crate::core::Core;
+use crate::plain::{Plain, lock};
 use crate::queue::Parcel;
 use crate::tested::Tested;
-use crate::worker::{Worker, lock};
+use crate::worker::Worker;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::BusEntry;
@@ -34,7 +35,7 @@ impl World {
     }
     /// The ports of a worker whose clock is ahead by `skew` (behind, if negative).
     pub fn skewed(&self, id: usize, skew: Span) -> Worker {
-        Worker::new(self.core.clone(), id, skew)
+        Plain::new(self.core.clone(), id, skew).into()
     }
     /// The time.
     pub fn now(&self) -> Timestamp {

@@ -16,23 +16,24 @@ use keelway_engine::protocol::{Handled, dead_letter};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use std::sync::Arc;
 
 /// A worker's engines.
 pub struct Hand {
     /// All of them.
-    pub engines: Engines<Planted, BySequence<Planted>>,
+    pub engines: Engines<BySequence>,
     /// Their ports.
     pub ports: Planted,
-    observer: Observer<Planted, Kube>,
+    observer: Observer<Worker, Kube>,
 }
 
 impl Hand {
     /// On these ports.
     pub fn new(ports: Planted) -> Self {
-        let pipelines = Promotions::new(ports.clone(), promotions::Limits::default());
+        let pipelines = Promotions::new(ports.ports().clone(), promotions::Limits::default());
         Self {
-            engines: Engines::new(|_| ports.clone(), BySequence),
+            engines: Engines::new(|_| ports.ports().clone(), BySequence),
             observer: Observer::new(pipelines, Kube(ports.clone())),
             ports,
         }
@@ -71,7 +72,7 @@ impl Hand {
         definition: &Definition,
         at: keelway_domain::time::Timestamp,
     ) -> Result<Option<String>, PortError> {
-        let border = Border::of(&self.ports, namespace).await?;
+        let border = Border::of(self.ports.ports(), namespace).await?;
         for (_, resource) in definition.resources() {
             let permitted = match resource.map(|resource| border.permit(resource, definition.vouched, &self.engines.configs.home()))
             {
@@ -130,7 +131,7 @@ impl Hands for Hand {
                     let Some(job) = job else { return Ok(Some(Handled::Invalid)) };
                     let done = self.deploy(&job).await?;
                     if let Some(letter) = &received.letter {
-                        dead_letter::handled(&self.ports, letter).await?;
+                        dead_letter::handled(self.ports.ports(), letter).await?;
                     }
                     Ok(done)
                 }
@@ -141,6 +142,6 @@ impl Hands for Hand {
     }
     /// Clusters are read when somebody asks: where requests take seconds, one would be due again after each sweep.
     fn sweep(self: Arc<Self>) -> exec::Task<Outcome> {
-        Box::pin(async move { self.engines.sweep(&self.ports).await })
+        Box::pin(async move { self.engines.sweep(self.ports.ports()).await })
     }
 }

@@ -88,8 +88,8 @@ const SEEMING: &str = "T#~";
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>, yard: Shared) -> Self {
-        Self(Mistake { inner, plant, yard, began: Arc::default(), remembered: Arc::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>, yard: Shared) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, yard, began: Arc::default(), remembered: Arc::default() })
     }
 }
 
@@ -131,9 +131,6 @@ fn allowing(item: Item, kind: &str) -> Item {
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

@@ -141,11 +141,11 @@ impl Scenario for Neighbours {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Hand> {
-        Arc::new(Hand::new(Planted::new(ports, self.plant, self.yard.clone())))
+        Arc::new(Hand::new(Planted::new(&ports, self.plant, self.yard.clone())))
     }
     fn prepare(&mut self, world: &World) {
         use super::manifests::{OUR_SHIPYARD, THEIR_SHIPYARD};
-        let hand = Hand::new(Planted::new(world.worker(0), None, self.yard.clone()));
+        let hand = Hand::new(Planted::new(&world.worker(0), None, self.yard.clone()));
         for (name, shipyard) in [(OURS, &OUR_SHIPYARD), (THEIRS, &THEIR_SHIPYARD)] {
             let applied = block_on(hand.engines.sequences.projects().apply(&self.settings(name, 0)));
             applied.unwrap_or_else(|error| panic!("{error}"));

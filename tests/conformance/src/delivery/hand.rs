@@ -32,14 +32,14 @@ pub fn lock(yard: &Shared) -> MutexGuard<'_, Yard> {
 /// A worker's engines.
 pub struct Hand {
     /// All of them.
-    pub engines: Engines<Planted, Seam>,
+    pub engines: Engines<Seam>,
     /// Their ports.
     pub ports: Planted,
 }
 
 /// What carries promotions out: sequences, and mistakes.
 pub struct Seam {
-    by_sequence: BySequence<Planted>,
+    by_sequence: BySequence,
     plant: Option<Plant>,
 }
 
@@ -80,7 +80,8 @@ impl Hand {
     /// On these ports.
     pub fn new(ports: Planted) -> Self {
         let plant = ports.plant;
-        let engines = Engines::new(|engine| ports.of(engine), |sequences| Seam { by_sequence: BySequence(sequences), plant });
+        let engines =
+            Engines::new(|engine| ports.of(engine).ports().clone(), |sequences| Seam { by_sequence: BySequence(sequences), plant });
         Self { engines, ports }
     }
 
@@ -114,12 +115,12 @@ impl Hands for Hand {
             let Some(job) = job else { return self.engines.handle(&received).await.map(Some) };
             let done = self.start(&job).await?;
             if let Some(letter) = &received.letter {
-                dead_letter::handled(&self.ports, letter).await?;
+                dead_letter::handled(self.ports.ports(), letter).await?;
             }
             Ok(Some(done))
         })
     }
     fn sweep(self: Arc<Self>) -> exec::Task<Outcome> {
-        Box::pin(async move { self.engines.sweep(&self.ports).await })
+        Box::pin(async move { self.engines.sweep(self.ports.ports()).await })
     }
 }

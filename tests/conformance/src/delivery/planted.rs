@@ -72,13 +72,13 @@ fn is_fact(key: &Key) -> bool {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>, yard: Shared) -> Self {
-        Self(Mistake { inner, plant, yard, of: String::new(), task: Arc::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>, yard: Shared) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, yard, of: String::new(), task: Arc::default() })
     }
 
     /// The same for an engine.
     pub fn of(&self, engine: &str) -> Self {
-        Self(Mistake { of: engine.to_owned(), ..self.0.clone() })
+        Self::with(&self.inner, Mistake { of: engine.to_owned(), ..Mistake::clone(self) })
     }
 }
 
@@ -100,9 +100,6 @@ impl Mistake {
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

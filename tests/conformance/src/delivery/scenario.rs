@@ -154,10 +154,10 @@ impl Scenario for Delivering {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Hand> {
-        Arc::new(Hand::new(Planted::new(ports, self.plant, self.yard.clone())))
+        Arc::new(Hand::new(Planted::new(&ports, self.plant, self.yard.clone())))
     }
     fn prepare(&mut self, world: &World) {
-        let hand = Hand::new(Planted::new(world.worker(0), None, self.yard.clone()));
+        let hand = Hand::new(Planted::new(&world.worker(0), None, self.yard.clone()));
         block_on(self.furnish(&hand)).unwrap_or_else(|error| panic!("{error}"));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {

@@ -12,7 +12,7 @@ mod tasks;
 mod world;
 
 pub use check::waits_for;
-pub use planted::{Plant, Planted};
+pub use planted::Plant;
 pub use race::rollback_against_apply;
 pub use scenario::{Deploying, simulate, simulate_without_sweeps};
 pub use shop::Shop;
@@ -29,6 +29,7 @@ use keelway_engine::ports::PortError;
 use keelway_engine::protocol::{Handled, Inbox, Loaded};
 use keelway_world::halves::Halves;
 use keelway_world::worker::Worker;
+use planted::Planted;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,23 +89,24 @@ impl Starter {
 }
 
 /// The engine, and what starts its deployers, on one worker.
-pub type Both = Halves<Deployments<Planted>, Deployers>;
+pub type Both = Halves<Deployments<Worker>, Deployers>;
 
 /// Starts deployers, serves them, and is one of them.
 pub struct Deployers {
-    configs: Deployments<Planted>,
+    configs: Deployments<Worker>,
     worker: Worker,
     starter: Starter,
+    plant: Option<Plant>,
 }
 
 /// On a worker, with the starter in reach.
 pub fn both(worker: &Worker, starter: &Starter, plant: Option<Plant>) -> Both {
-    let ports = Planted::new(worker.clone(), plant);
+    let ports = Planted::new(worker, plant);
     let configs = || {
         let limits = Limits { account: HERE.0.into(), region: HERE.1.into(), ..Limits::default() };
-        Deployments::new(ports.clone(), limits)
+        Deployments::new(ports.ports().clone(), limits)
     };
-    Both { decides: configs(), carries: Deployers { configs: configs(), worker: worker.clone(), starter: starter.clone() } }
+    Both { decides: configs(), carries: Deployers { configs: configs(), worker: worker.clone(), starter: starter.clone(), plant } }
 }
 
 impl Deployers {
@@ -114,7 +116,7 @@ impl Deployers {
     /// Of the ports.
     pub async fn say(&self, of: &Address, n: u64, call: &Call) -> Result<Told, PortError> {
         let mut call = call.clone();
-        if self.configs.ports().plant == Some(Plant::ReportOfAnyAttempt)
+        if self.plant == Some(Plant::ReportOfAnyAttempt)
             && let Call::End { token, .. } = &mut call
             && let Some(item) = self.worker.core().table.peek(&keys::config(of))
             && let Ok(loaded) = Loaded::<Config>::read(item)
@@ -158,7 +160,7 @@ impl Deployers {
         let token = format!("look {look}");
         let claim = Call::Claim { by: SOURCE.into(), id: n << 32 | u64::from(attempt), token: token.clone(), lease: LEASE };
         let Reply::Desired(desired) = self.configs.say(of, n, &claim).await?.reply else { return Ok(Handled::Stale) };
-        let back = desired == Desired::Cancel && self.configs.ports().plant != Some(Plant::NothingTakenBack);
+        let back = desired == Desired::Cancel && self.plant != Some(Plant::NothingTakenBack);
         let change = |_| {
             let mut world = self.starter.changed();
             // As a change of an alias names its revision: one that comes late changes nothing.
@@ -186,12 +188,12 @@ impl Deployers {
 }
 
 impl Inbox for Deployers {
-    type Ports = Planted;
+    type Ports = Worker;
     type Message = Job;
 
     const NAME: &'static str = DEPLOYERS;
 
-    fn ports(&self) -> &Planted {
+    fn ports(&self) -> &Worker {
         Inbox::ports(&self.configs)
     }
     fn retention(&self) -> Span {

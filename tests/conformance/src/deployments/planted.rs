@@ -74,7 +74,6 @@ enum AtHand {
 /// A mistake, or none.
 #[derive(Debug, Clone)]
 pub struct Mistake {
-    inner: Worker,
     /// Which one.
     pub plant: Option<Plant>,
     at_hand: Arc<Mutex<AtHand>>,
@@ -98,8 +97,8 @@ fn without_hash(key: &Key) -> Option<Key> {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>) -> Self {
-        Self(Mistake { inner, plant, at_hand: Arc::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>) -> Self {
+        Self::with(inner, Mistake { plant, at_hand: Arc::default() })
     }
 }
 
@@ -136,9 +135,6 @@ fn forgets(plant: Plant, key: &Key) -> bool {
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

@@ -12,7 +12,7 @@ mod servers;
 mod world;
 
 pub use ending::ending;
-pub use planted::{Plant, Planted};
+pub use planted::Plant;
 pub use scenario::{Promoting, simulate, simulate_without_sweeps};
 pub use servers::{Real, Servers};
 pub use world::{PromotionsWorld, Rider};
@@ -27,10 +27,11 @@ use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::{Limits, Promotions};
 use keelway_world::halves::Halves;
 use keelway_world::worker::Worker;
+use planted::Planted;
 use reach::Reach;
 
 /// Both halves of the engine on one worker: pipelines, and what carries out their attempts.
-pub type Both = Halves<Promotions<Planted>, Attempts<Planted, Servers>>;
+pub type Both = Halves<Promotions<Worker>, Attempts<Worker, Servers>>;
 
 impl OneKind for Both {
     type Subject = Pipeline;
@@ -43,8 +44,8 @@ pub fn both(worker: &Worker, host: &Shared, plant: Option<Plant>) -> Both {
 
 /// On a worker, with these servers in reach.
 pub fn both_with(worker: &Worker, servers: Servers, plant: Option<Plant>) -> Both {
-    let ports = Planted::new(worker.clone(), plant);
-    let pipelines = || Promotions::new(ports.clone(), Limits::default());
+    let ports = Planted::new(worker, plant);
+    let pipelines = || Promotions::new(ports.ports().clone(), Limits::default());
     Both { decides: pipelines(), carries: Attempts::new(pipelines(), servers) }
 }
 

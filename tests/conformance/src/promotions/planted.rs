@@ -97,8 +97,8 @@ fn one_zone(value: &mut Value) {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>) -> Self {
-        Self(Mistake { inner, plant, at_hand: Arc::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, at_hand: Arc::default() })
     }
 }
 
@@ -131,9 +131,6 @@ fn forgets(plant: Plant, key: &Key) -> bool {
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

@@ -4,7 +4,6 @@ use super::Shipyards;
 use super::check::{decode, project};
 use super::people::tell;
 use super::plan::{Order, PROJECT, SERVICE, executors};
-use super::planted::Planted;
 use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
@@ -15,6 +14,7 @@ use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ impl Shipyards {
         match &action {
             Action::Emit(event, tag) => {
                 sim.world.core().note(|| format!("          {tag:?} {} {} answers {:?}", event.ty, event.id, event.triggered_id));
-                if let Some(id) = sim.world.emit::<Sequences<Planted>>((**event).clone()) {
+                if let Some(id) = sim.world.emit::<Sequences<Worker>>((**event).clone()) {
                     self.tags.insert(id, *tag);
                 }
             }

@@ -8,18 +8,21 @@ use keelway_engine::sequences::Sequences;
 use keelway_world::exec::Task;
 use keelway_world::queue::Received;
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// A worker's engine.
 pub struct Hand {
-    pub(super) engine: Sequences<Planted>,
+    pub(super) engine: Sequences<Worker>,
+    /// Its ports.
+    pub(super) ports: Planted,
     /// Whether there may be schedules: sweeping none takes time, too.
     pub(super) schedules: bool,
 }
 
 impl Deref for Hand {
-    type Target = Sequences<Planted>;
+    type Target = Sequences<Worker>;
 
     fn deref(&self) -> &Self::Target {
         &self.engine

@@ -27,7 +27,7 @@ use hand::Hand;
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::projects;
-use keelway_engine::protocol::{Handled, Inbox};
+use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_world::World;
 use keelway_world::bus::Publication;
@@ -100,8 +100,9 @@ impl Scenario for Shipyards {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
         let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
         let limits = Limits { retention, max_executions, ..Limits::default() };
-        let engine = Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits);
-        Arc::new(Hand { engine, schedules: !self.plan.extras.schedules.is_empty() })
+        let ports = Planted::new(&ports, self.plant, self.seen.clone());
+        let engine = Sequences::new(ports.ports().clone(), limits);
+        Arc::new(Hand { engine, ports, schedules: !self.plan.extras.schedules.is_empty() })
     }
     /// The project, as applying it would have left it.
     fn prepare(&mut self, world: &World) {
@@ -180,9 +181,9 @@ impl Scenario for Shipyards {
         }
     }
     fn begins(&self, engine: &Self::Engine, received: Option<&Received>) {
-        engine.ports().begin(received);
+        engine.ports.begin(received);
     }
     fn acknowledged_early(&self, engine: &Self::Engine) -> bool {
-        self.plant == Some(Plant::AcknowledgeAfterCommit) && engine.ports().committed()
+        self.plant == Some(Plant::AcknowledgeAfterCommit) && engine.ports.committed()
     }
 }

@@ -5,13 +5,13 @@ use super::actors::{Action, context};
 use super::check::project;
 use super::freeze::{apply, override_windows};
 use super::plan::Order;
-use super::planted::Planted;
 use crate::sim::{Outcome, Sim};
 use keelway_domain::names::Context;
 use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::sequences::retry::Wanted;
+use keelway_world::worker::Worker;
 use std::sync::PoisonError;
 
 impl Shipyards {
@@ -80,7 +80,7 @@ fn done<T>(answer: Result<T, Refusal>) -> Outcome {
 }
 
 /// Tells a context something.
-pub(super) async fn tell(engine: &Sequences<Planted>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
+pub(super) async fn tell(engine: &Sequences<Worker>, context: &Context, order: Order, stage: Option<&'static str>) -> Outcome {
     let what = match order {
         Order::Pause => Control::Pause,
         Order::Resume => Control::Resume,

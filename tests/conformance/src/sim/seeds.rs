@@ -8,13 +8,18 @@ pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// So many seeds: `KEELWAY_SEEDS`, or else `default`, and no more than `KEELWAY_MOST_SEEDS`.
+fn wanted(default: u64) -> u64 {
+    number("KEELWAY_SEEDS").unwrap_or(default).min(number("KEELWAY_MOST_SEEDS").unwrap_or(u64::MAX))
+}
+
 /// For a test: `KEELWAY_SEEDS` seeds, or `default`, must keep every invariant. The first one that does not is told with all its
 /// requests.
 ///
 /// # Panics
 /// With that seed, and how to replay it.
 pub fn hold(default: u64, replay: &str, simulate: impl Fn(u64, bool) -> Result<Stats, Violation> + Sync) {
-    let count = number("KEELWAY_SEEDS").unwrap_or(default);
+    let count = wanted(default);
     let begin = std::time::Instant::now();
     match seeds(count, |seed| simulate(seed, false)) {
         Ok(stats) => println!("{count} seeds in {:.1?}: {:?}", begin.elapsed(), stats.0),

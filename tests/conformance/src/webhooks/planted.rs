@@ -69,8 +69,8 @@ fn is_delivery(key: &Key) -> bool {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>, yard: Shared) -> Self {
-        Self(Mistake { inner, plant, yard, state: Arc::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>, yard: Shared) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, yard, state: Arc::default() })
     }
 }
 
@@ -86,9 +86,6 @@ impl Mistake {
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

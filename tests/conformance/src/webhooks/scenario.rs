@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Rounds in which everything must have ended.
 const ROUNDS: usize = 40;
 
-type Hooks = Webhooks<Planted, Receivers>;
+type Hooks = Webhooks<Worker, Receivers>;
 
 impl OneKind for Hooks {
     type Subject = Delivery;
@@ -151,9 +151,9 @@ impl Scenario for Hooking {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Hooks> {
-        let ports = Planted::new(ports, self.plant, self.yard.clone());
+        let ports = Planted::new(&ports, self.plant, self.yard.clone());
         let receivers = Receivers { ports: ports.clone(), yard: self.yard.clone() };
-        Arc::new(Webhooks::with(ports, Limits::default(), receivers))
+        Arc::new(Webhooks::with(ports.ports().clone(), Limits::default(), receivers))
     }
     fn prepare(&mut self, world: &World) {
         let engine = Webhooks::new(world.worker(0), Limits::default());

@@ -86,7 +86,7 @@ impl Sender for Receivers {
         let (name, delivery) = (&request.of.name, request.delivery);
         let mood = lock(&self.yard).moods.get(name).copied().unwrap_or(Mood::Takes);
         for _ in 0..if mood == Mood::Slow { 4 } else { 0 } {
-            self.ports.pause(Span::seconds(5)).await;
+            self.ports.ports().pause(Span::seconds(5)).await;
         }
         let of = (request.of.namespace.as_str(), name.as_str());
         let webhook_id = id(of, delivery.text("source"), delivery.text("id"), None);

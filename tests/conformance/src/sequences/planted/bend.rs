@@ -8,16 +8,12 @@ use keelway_engine::keys::MAIN;
 use keelway_engine::ports::{BusEntry, Clock, Page, Query, Write};
 use keelway_engine::sequences::{Body, Incoming, Message};
 use keelway_world::queue::Received;
-use keelway_world::worker::Worker;
 
 fn is_context(key: &Key) -> bool {
     key.pk.starts_with("C#") && key.sk == MAIN
 }
 
 impl Bend for Mistake {
-    fn inner(&self) -> &Worker {
-        &self.inner
-    }
     fn is_mistaken(&self) -> bool {
         self.plant.is_some()
     }

@@ -113,8 +113,8 @@ fn by_itself(delivery: &Incoming) -> u64 {
 
 impl Planted {
     /// Around these ports.
-    pub fn new(inner: Worker, plant: Option<Plant>, seen: Arc<Mutex<Seen>>) -> Self {
-        Self(Mistake { inner, plant, seen, state: Mutex::default() })
+    pub fn new(inner: &Worker, plant: Option<Plant>, seen: Arc<Mutex<Seen>>) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, seen, state: Mutex::default() })
     }
 }
 
