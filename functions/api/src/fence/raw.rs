@@ -45,8 +45,8 @@ where
     Adapter::from(service).call(LambdaEvent { payload, context }).await
 }
 
-/// The request with a revision as one part of its path. Whoever stands before the function may have decoded `%2F`; a revision is the
-/// only name in a path that may contain a slash.
+/// The request with a revision as one part of its path. Whoever stands before the function may have decoded `%2F`; a revision is
+/// the only name in a path that may contain a slash.
 fn with_whole_revision(request: Request) -> Request {
     let path = request.uri().path();
     let parts: Vec<&str> = path.split('/').collect();
