@@ -40,9 +40,29 @@ where
         if let Some(client) = &client {
             request.extensions_mut().insert(client.clone());
         }
-        without_prefix(request, emulated)
+        with_whole_revision(without_prefix(request, emulated))
     });
     Adapter::from(service).call(LambdaEvent { payload, context }).await
+}
+
+/// The request with a revision as one part of its path. Whoever stands before the function may have decoded `%2F`; a revision is
+/// the only name in a path that may contain a slash.
+fn with_whole_revision(request: Request) -> Request {
+    let path = request.uri().path();
+    let parts: Vec<&str> = path.split('/').collect();
+    let ["", "v1", "pipelines", _, _, "environments", _, "revisions", revision @ .., "approval"] = parts.as_slice() else {
+        return request;
+    };
+    if revision.len() < 2 {
+        return request;
+    }
+    let before = path.len() - revision.iter().map(|part| part.len() + 1).sum::<usize>() - "approval".len();
+    let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+    let whole = format!("{}{}/approval{query}", &path[..before], revision.join("%2F"));
+    let Ok(uri) = whole.parse::<Uri>() else { return request };
+    let (mut parts, body) = request.into_parts();
+    parts.uri = uri;
+    Request::from_parts(parts, body)
 }
 
 /// Removes from the event what cannot be part of a URI, and returns what was wrong. The host is removed, because nothing needs it.
@@ -64,4 +84,26 @@ fn mended(event: &mut ApiGatewayV2httpRequest) -> Option<NoUri> {
     let odd = odd.map_or_else(|| "something".to_owned(), |c| format!("{c:?}"));
     event.raw_query_string = None;
     Some(NoUri(format!("the query string contains {odd}, which no URL may contain: percent-encode the values of its parameters")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lambda_http::Body;
+
+    #[test]
+    fn a_revision_is_one_part_of_a_path_also_if_its_slashes_were_decoded() {
+        let prod = "/v1/pipelines/shop/carts/environments/prod/revisions";
+        for (given, kept) in [
+            (format!("{prod}/1.4.0/approval"), format!("{prod}/1.4.0/approval")),
+            (format!("{prod}/a%2Fb/approval"), format!("{prod}/a%2Fb/approval")),
+            (format!("{prod}/a/b/approval?x=1"), format!("{prod}/a%2Fb/approval?x=1")),
+            (format!("{prod}/r.example/shop/carts:1.4.0/approval"), format!("{prod}/r.example%2Fshop%2Fcarts:1.4.0/approval")),
+            (format!("{prod}/a/b/other"), format!("{prod}/a/b/other")),
+            ("/v1/project/a/b".to_owned(), "/v1/project/a/b".to_owned()),
+        ] {
+            let request = axum::http::Request::builder().uri(given).body(Body::Empty).unwrap();
+            assert_eq!(with_whole_revision(request).uri().to_string(), kept);
+        }
+    }
 }

@@ -11,6 +11,7 @@ use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::{Address, limit};
 use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_wire::signature::{Keys, Request, SKEW, Signed};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
 /// How long a nonce is stored: until no request with it can be in time any more. The time of a request may lie ahead.
 const KEEP: Span = Span::minutes(11);
@@ -130,19 +131,30 @@ pub async fn verify<P: Ports + Secrets>(
     let now = api.promotions().now();
     let secret = read(api, name).await?.ok_or_else(refusal)?;
     let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
-    let request = Request {
-        installation: &api.installation(),
-        method: parts.method.as_str(),
-        path: parts.uri.path(),
-        query: parts.uri.query().unwrap_or_default(),
-        body,
+    // Whoever stands before the function may have decoded what the caller had encoded.
+    let path = parts.uri.path();
+    let paths = [path.to_owned(), encoded(path)];
+    let installation = api.installation();
+    let verifies = |path: &String| {
+        let (method, query) = (parts.method.as_str(), parts.uri.query().unwrap_or_default());
+        signed.verify(&Request { installation: &installation, method, path, query, body }, &keys, now)
     };
     let scope = format!("{name}#{}", signed.key);
-    if !signed.verify(&request, &keys, now) || !api.promotions().remember_nonce(&scope, &signed.nonce, KEEP).await? {
+    if !paths.iter().any(verifies) || !api.promotions().remember_nonce(&scope, &signed.nonce, KEEP).await? {
         return Err(refusal());
     }
     let id = hash64(&[b"signed", scope.as_bytes(), signed.nonce.as_bytes()]).max(1);
     Ok(Signer { key: signed.key, id })
+}
+
+/// A path with every character encoded in its parts that RFC 3986 does not call unreserved.
+fn encoded(path: &str) -> String {
+    const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    let part = |part: &str| {
+        let decoded: Vec<u8> = percent_decode_str(part).collect();
+        percent_encode(&decoded, RESERVED).to_string()
+    };
+    path.split('/').map(part).collect::<Vec<_>>().join("/")
 }
 
 /// The value of a header that occurs exactly once.
@@ -176,3 +188,16 @@ pub async fn read<P: Ports + Secrets>(api: &Api<P>, name: &str) -> Answer<Option
 }
 
 const _: () = assert!(KEEP.0 > 2 * SKEW.0);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_encoded_in_one_way_however_it_came() {
+        let whole = "/v1/pipelines/shop/carts/environments/prod/revisions/feature%2Fx%40sha1%3Aabc/approval";
+        for came in [whole, &whole.replace("%40", "@").replace("%3A", ":"), &whole.replace("%2F", "%2f")] {
+            assert_eq!(encoded(came), whole);
+        }
+    }
+}
