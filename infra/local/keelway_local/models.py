@@ -8,13 +8,16 @@ and what is wrong there.
 import json
 import os
 import re
+from datetime import datetime
 from urllib.parse import unquote
 
 from .counted import Counted
 from .shapes import Shapes, wire_name
 
 # The services that functions use, with their names in botocore. Any other service is a finding.
-SERVICES = ("dynamodb", "sqs", "events", "scheduler", "secretsmanager", "lambda", "ecs", "codebuild", "ecr")
+SERVICES = ("dynamodb", "sqs", "events", "scheduler", "secretsmanager", "lambda", "ecs", "codebuild", "ecr", "monitoring")
+# Those that botocore calls otherwise than their requests do.
+MODELS = {"monitoring": "cloudwatch"}
 # Errors of all operations, which their models do not list.
 COMMON = {
     "AccessDeniedException", "AccessDenied", "ValidationException", "ValidationError", "ThrottlingException", "SerializationException",
@@ -50,8 +53,14 @@ def _codebuild(answer):
         ((build or {}).get("artifacts") or {}).pop("type", None)
 
 
-# Members of the emulator's answers that AWS leaves out.
-MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild}
+def _monitoring(answer):
+    # AWS writes times in JSON as seconds since 1970.
+    for result in answer.get("MetricDataResults", ()):
+        result["Timestamps"] = [datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() for time in result["Timestamps"]]
+
+
+# What the emulator's answers have and AWS's have not, or otherwise.
+MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild, "monitoring": _monitoring}
 
 
 class Operation:
@@ -182,6 +191,7 @@ class Service:
         from botocore.loaders import Loader
         from botocore.model import ServiceModel
 
+        name = MODELS.get(name, name)
         self.model = ServiceModel(Loader().load_service_model(name, "service-2"), name)
         self._shapes, self._made, self._routes = (Shapes(), Shapes(of_answers=True)), {}, []
         self.prefix = self.model.metadata.get("targetPrefix")
