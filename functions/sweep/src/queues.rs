@@ -11,6 +11,8 @@ const MINUTES: i64 = 10;
 /// In so many of these minutes something has to be wrong: a function that crashes once is no trouble, the message is delivered
 /// again.
 const AT_LEAST: usize = 3;
+/// The same for letters that wait: those that come one after the other are no trouble here, if each of them is stored.
+const LETTERS_AT_LEAST: usize = 8;
 
 /// The trouble of an engine's queue and function. `limit`: how long messages may wait.
 ///
@@ -23,15 +25,19 @@ pub async fn look(watch: &impl Watch, engine: &str, limit: Span) -> Result<Vec<T
     let seconds = limit.0 as f64 / 1000.0;
     // The age of a dead letter counts from when its message was first sent.
     let of_messages = match engine {
-        DEAD_LETTERS => (Measure::Waiting, Kind::DeadLettersWait, 0.0),
-        _ => (Measure::Age, Kind::MessagesWait, seconds),
+        DEAD_LETTERS => (Measure::Waiting, Kind::DeadLettersWait, 0.0, LETTERS_AT_LEAST),
+        _ => (Measure::Age, Kind::MessagesWait, seconds, AT_LEAST),
     };
-    let asked = [of_messages, (Measure::Errors, Kind::FunctionFails, 0.0), (Measure::Throttles, Kind::FunctionThrottled, 0.0)];
+    let asked = [
+        of_messages,
+        (Measure::Errors, Kind::FunctionFails, 0.0, AT_LEAST),
+        (Measure::Throttles, Kind::FunctionThrottled, 0.0, AT_LEAST),
+    ];
     let measured = watch.measured(engine, &asked.map(|(measure, ..)| measure), MINUTES).await?;
-    let troubles = asked.into_iter().zip(measured).filter_map(|((_, kind, limit), values)| {
+    let troubles = asked.into_iter().zip(measured).filter_map(|((_, kind, limit, minutes), values)| {
         let above: Vec<f64> = values.into_iter().filter(|value| *value > limit).collect();
         let most = above.iter().copied().fold(0.0, f64::max);
-        (above.len() >= AT_LEAST).then(|| Trouble { kind, engine: engine.to_owned(), much: most })
+        (above.len() >= minutes).then(|| Trouble { kind, engine: engine.to_owned(), much: most })
     });
     Ok(troubles.collect())
 }
@@ -94,14 +100,14 @@ mod tests {
     #[tokio::test]
     async fn dead_letters_that_are_not_stored() {
         let stay = Queue::measured(|what| match what {
-            Measure::Waiting => vec![2.0; 3],
+            Measure::Waiting => vec![2.0; 8],
             Measure::Errors => vec![1.0; 3],
             // From when their messages were first sent.
             Measure::Age => vec![1e6; 10],
             Measure::Throttles => vec![],
         });
         assert_eq!(told(&stay, DEAD_LETTERS).await, [(Kind::DeadLettersWait, 2.0), (Kind::FunctionFails, 1.0)]);
-        let pass = Queue::measured(|what| if what == Measure::Waiting { vec![0.0, 1.0, 0.0] } else { vec![] });
+        let pass = Queue::measured(|what| if what == Measure::Waiting { vec![1.0; 7] } else { vec![] });
         assert_eq!(told(&pass, DEAD_LETTERS).await, []);
     }
 }

@@ -8,7 +8,6 @@ and what is wrong there.
 import json
 import os
 import re
-from datetime import datetime
 from urllib.parse import unquote
 
 from .counted import Counted
@@ -53,14 +52,8 @@ def _codebuild(answer):
         ((build or {}).get("artifacts") or {}).pop("type", None)
 
 
-def _monitoring(answer):
-    # AWS writes times in JSON as seconds since 1970.
-    for result in answer.get("MetricDataResults", ()):
-        result["Timestamps"] = [datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp() for time in result["Timestamps"]]
-
-
-# What the emulator's answers have and AWS's have not, or otherwise.
-MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild, "monitoring": _monitoring}
+# Members of the emulator's answers that AWS leaves out.
+MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild}
 
 
 class Operation:
