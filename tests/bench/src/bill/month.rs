@@ -95,7 +95,7 @@ impl Month {
         let log_lines = messages + 2.0 * calls + sweeps + looks + told;
         let runs = invocations + sweeps + looks + told;
         let logged = (log_lines * self.assumed("logBytesPerMessage") + runs * self.assumed("logBytesPerInvocation")) / GB;
-        let stored = one.stored * tasks_a_day / number(TASKS as u64) * kept.1 * hours / 24.0 / GB;
+        let stored = one.stored * tasks_a_day / number(TASKS as u64) * kept.1 / GB;
         // The sweep reads three metrics of a queue that has messages at that moment.
         let busy = (messages * own / 1000.0 / (hours * 3600.0)).min(1.0);
         let gb_seconds = |milliseconds: f64| milliseconds / 1000.0 * gb_second(&self.prices);
@@ -130,7 +130,8 @@ impl Month {
                 "logs",
                 logged,
                 "GB",
-                logged * (self.prices["logsIngestedGb"].as_f64().unwrap_or_default() + kept.0 * self.monthly("logsGb")),
+                logged
+                    * (self.prices["logsIngestedGb"].as_f64().unwrap_or_default() + kept.0 * 24.0 / hours * self.monthly("logsGb")),
             ),
             each("starts by schedules", sweeps + looks, "scheduledStarts"),
             line("audit", audits, "", audits * audited),

@@ -19,7 +19,7 @@ pub struct Stack {
     pub dashboards: f64,
     /// Whether every event goes to the function for webhooks, without any subscription.
     pub webhooks: bool,
-    /// How many months logs and records are kept.
+    /// How many days logs and records are kept.
     pub kept: (f64, f64),
 }
 
@@ -95,7 +95,6 @@ impl Template {
         let alarms = self.resources("AWS::CloudWatch::Alarm");
         let metrics: usize = alarms.map(|(_, alarm)| alarm["Metrics"].as_array().map_or(1, Vec::len)).sum();
         let mut rules = self.resources("AWS::Events::Rule").filter(|(_, rule)| self.is_on(rule));
-        let month = 730.0 / 24.0;
         Ok(Stack {
             mappings: number(mappings + self.events("SQS").count()),
             sweeps: self.starts("SweepFunction")?,
@@ -103,7 +102,7 @@ impl Template {
             alarm_metrics: number(metrics),
             dashboards: number(self.resources("AWS::CloudWatch::Dashboard").count()),
             webhooks: rules.any(|(name, _)| name == "WebhooksRule"),
-            kept: (self.days("LogRetentionDays") / month, self.days("RetentionDays") / month),
+            kept: (self.days("LogRetentionDays"), self.days("RetentionDays")),
         })
     }
 }
