@@ -2,12 +2,13 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use keelway_aws::Aws;
-use keelway_engine::ports::PortError;
+use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, DeadLetter};
-use keelway_lambda::aws;
+use keelway_engine::trouble::{Kind, Trouble};
 use keelway_lambda::batch::{self, Job, NotDone, Record};
 use keelway_lambda::config::ENGINES;
 use keelway_lambda::incoming::About;
+use keelway_lambda::{aws, metrics};
 use tokio::time::Instant;
 
 /// Stores a batch; letters that are not stored are delivered again.
@@ -44,7 +45,9 @@ fn engine_of(queue: &str) -> &'static str {
 async fn one(ports: Aws, letter: DeadLetter) -> Result<(), NotDone> {
     let about = About { kind: "dead letter", ..About::default() };
     let stored = aws::accounted(&about, |()| "Stored".to_owned(), dead_letter::store(&ports, &letter));
-    stored.await.map_err(|error: PortError| NotDone::Failed(error.to_string()))
+    stored.await.map_err(|error: PortError| NotDone::Failed(error.to_string()))?;
+    metrics::trouble(&[Trouble { kind: Kind::DeadLetter, engine: letter.engine, much: 1.0 }], ports.now());
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
-//! One run of the sweep: due dead letters first, then as many pages of every engine's open work as time allows. The sweep stores
-//! its position, so that the next run continues there.
+//! One run of the sweep: queues and their functions first, then due dead letters, then as many pages of every engine's open work as
+//! time allows. The sweep stores its position, so that the next run continues there. It reports the trouble that it sees.
 
+use crate::queues;
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;
+use keelway_domain::time::Span;
 use keelway_engine::deployments::{Asked, Deployments};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
@@ -10,9 +12,11 @@ use keelway_engine::protocol::sweep::{self, Swept, Tick};
 use keelway_engine::protocol::{Engine, Inbox, Subject, dead_letter};
 use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
+use keelway_engine::trouble::{self, Kind, Trouble, Watch};
 use keelway_engine::webhooks::Webhooks;
+use keelway_lambda::aws;
+use keelway_lambda::config::ENGINES;
 use keelway_lambda::incoming::About;
-use keelway_lambda::{aws, metrics};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -41,26 +45,38 @@ pub struct Engines<P> {
 }
 
 /// Sweeps until everything is checked or the time is up. Dead letters get half of the time, so that many of them do not delay open
-/// work.
+/// work. `patience`: how long messages may wait before that is trouble. What is trouble is given to `report`, as soon as it is
+/// seen.
 ///
 /// # Errors
 /// The failures of the engines. The next run repeats what failed.
-pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, until: Instant) -> Result<(), PortError> {
+pub async fn sweep<P: Ports>(
+    engines: &Engines<P>,
+    outside: &(impl Registry + Watch),
+    patience: Span,
+    report: impl Fn(&[Trouble]),
+    until: Instant,
+) -> Result<(), PortError> {
     let Engines { sequences, promotions, deployments, webhooks } = engines;
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
         // Each part has its own time, and a failure of one does not prevent the others.
+        let seen = watch(outside, patience, &report).await;
         let letters = letters(sequences.ports(), half_of(until)).await;
         // The evaluation of configs, below, uses what the registries report here.
-        let asked = registries(deployments, registry, half_of(until)).await;
+        let asked = registries(deployments, outside, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let schedules = pages::<Schedule>(sequences, half_of(until)).await;
         let deliveries = pages(webhooks, half_of(until)).await;
         let executions = pages::<Execution>(sequences, until).await;
         let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
-        metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
+        let stuck: usize = all.into_iter().flatten().map(|swept| swept.stuck).sum();
+        if stuck > 0 {
+            report(&[Trouble { kind: Kind::WorkStuck, engine: String::new(), much: stuck as f64 }]);
+        }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
+        seen?;
         let (deliveries, executions) = (deliveries?, executions?);
         Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
@@ -71,6 +87,18 @@ pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, unt
 fn half_of(until: Instant) -> Instant {
     let now = Instant::now();
     now + until.saturating_duration_since(now) / 2
+}
+
+/// Looks at each queue. A queue that cannot be asked does not prevent the others.
+async fn watch(outside: &impl Watch, patience: Span, report: impl Fn(&[Trouble])) -> Result<(), PortError> {
+    let mut outcome = Ok(());
+    for engine in ENGINES.into_iter().chain([trouble::DEAD_LETTERS]) {
+        match queues::look(outside, engine, patience).await {
+            Ok(seen) => report(&seen),
+            Err(error) => outcome = Err(error),
+        }
+    }
+    outcome
 }
 
 async fn letters(ports: &impl Ports, until: Instant) -> Result<usize, PortError> {
@@ -121,26 +149,43 @@ mod tests {
     use super::*;
     use keelway_domain::cause::Cause;
     use keelway_domain::deployments::registry::Repository;
-    use keelway_domain::time::{Span, Timestamp};
+    use keelway_domain::time::Timestamp;
     use keelway_engine::deployments;
     use keelway_engine::registry::Tagged;
+    use keelway_engine::trouble::Measure;
     use keelway_engine::webhooks::{Address, Message};
     use keelway_engine::{promotions, sequences};
     use keelway_world::World;
     use keelway_world::at_once::AtOnce;
     use keelway_world::core::Fault;
     use serde_json::json;
+    use std::sync::Mutex;
 
-    struct NoRegistry;
+    /// No registry, and queues without messages but that of one engine, whose function does not start.
+    struct Outside {
+        down: &'static str,
+        refuses: &'static str,
+    }
 
-    impl Registry for NoRegistry {
+    const QUIET: Outside = Outside { down: "", refuses: "" };
+
+    impl Registry for Outside {
         async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
             Ok(None)
         }
     }
 
-    #[tokio::test]
-    async fn letters_that_cannot_be_sent_keep_no_engine_from_being_swept() {
+    impl Watch for Outside {
+        async fn messages(&self, engine: &str) -> Result<u64, PortError> {
+            let refused = || PortError::Refused { request: "test", reason: "no".into() };
+            if engine == self.refuses { Err(refused()) } else { Ok(u64::from(engine == self.down)) }
+        }
+        async fn measured(&self, _: &str, what: &[Measure], _: i64) -> Result<Vec<Vec<f64>>, PortError> {
+            Ok(what.iter().map(|of| if *of == Measure::Errors { vec![1.0; 3] } else { vec![] }).collect())
+        }
+    }
+
+    fn made() -> (World, Engines<AtOnce>) {
         let world = World::new(Timestamp(1_795_000_000_000));
         let ports = AtOnce::new(world.worker(0));
         let engines = Engines {
@@ -149,19 +194,63 @@ mod tests {
             deployments: Deployments::new(ports.clone(), deployments::Limits::default()),
             webhooks: Webhooks::new(ports, Default::default()),
         };
+        (world, engines)
+    }
+
+    /// A world with a delivery of a webhook whose wake-up is lost, and the time at which that is long overdue.
+    async fn with_lost_wake_up() -> (World, Engines<AtOnce>) {
+        let (world, engines) = made();
         let of = Address { namespace: "p".into(), name: "hook".into() };
         let says = json!({"events": ["*"], "projects": ["p"], "url": "https://receiver.test", "attempts": 10});
         engines.webhooks.apply(&of, &serde_json::from_value(says).unwrap(), "").await.unwrap();
         let event = json!({"id": "e-1", "source": "somebody", "type": "a.type", "data": {"project": "p"}});
         let deliver = Message::Deliver { to: of, event, again: None, unmatched: false };
         engines.webhooks.message(&deliver, Cause::default()).await.unwrap();
-        // Its wake-up is lost, and the first request of the sweep, which is about dead letters, fails.
         world.core().queue.messages.clear();
         world.pass(Span::minutes(20));
+        (world, engines)
+    }
+
+    /// What a sweep answers, and the trouble that it reports.
+    async fn swept(engines: &Engines<AtOnce>, outside: &Outside) -> (Result<(), PortError>, Vec<(Kind, String)>) {
+        let reported = Mutex::new(vec![]);
+        let report = |seen: &[Trouble]| reported.lock().unwrap().extend(seen.iter().map(|one| (one.kind, one.engine.clone())));
+        let done = sweep(engines, outside, Span::minutes(5), report, Instant::now() + Duration::from_secs(60)).await;
+        (done, reported.into_inner().unwrap())
+    }
+
+    #[tokio::test]
+    async fn letters_that_cannot_be_sent_keep_no_engine_from_being_swept() {
+        let (world, engines) = with_lost_wake_up().await;
+        // The first request of the sweep, which is about dead letters, fails.
         let mut first = true;
         world.core().faults = Some(Box::new(move |_, _| if std::mem::take(&mut first) { Fault::Throttled } else { Fault::None }));
-        let swept = sweep(&engines, &NoRegistry, Instant::now() + Duration::from_secs(60)).await;
-        assert!(swept.is_err(), "the tick says what could not be done");
+        let (done, _) = swept(&engines, &QUIET).await;
+        assert!(done.is_err(), "the tick says what could not be done");
         assert_eq!(world.core().queue.messages.len(), 1, "the delivery is woken");
+    }
+
+    #[tokio::test]
+    async fn work_that_does_not_go_on_is_trouble() {
+        let (world, engines) = with_lost_wake_up().await;
+        let stuck = vec![(Kind::WorkStuck, String::new())];
+        assert_eq!(swept(&engines, &QUIET).await, (Ok(()), stuck), "twenty minutes are too long");
+        let due = std::mem::take(&mut world.core().queue.messages);
+        assert_eq!(due.len(), 1, "its message, which reaches nobody");
+        let (_, again) = swept(&engines, &QUIET).await;
+        assert_eq!(again.len(), 1, "as long as it is so");
+    }
+
+    #[tokio::test]
+    async fn every_queue_is_looked_at_whatever_else_fails() {
+        let (_, engines) = made();
+        assert_eq!(swept(&engines, &QUIET).await, (Ok(()), vec![]), "nothing happens");
+        for down in ENGINES.into_iter().chain([trouble::DEAD_LETTERS]) {
+            let (done, seen) = swept(&engines, &Outside { down, refuses: "" }).await;
+            assert_eq!((done, seen), (Ok(()), vec![(Kind::FunctionFails, down.to_owned())]));
+        }
+        let (done, seen) = swept(&engines, &Outside { down: trouble::DEAD_LETTERS, refuses: ENGINES[0] }).await;
+        assert!(done.is_err(), "the sweep's own alarm tells this");
+        assert_eq!(seen, [(Kind::FunctionFails, trouble::DEAD_LETTERS.to_owned())]);
     }
 }

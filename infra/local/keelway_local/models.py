@@ -14,7 +14,9 @@ from .counted import Counted
 from .shapes import Shapes, wire_name
 
 # The services that functions use, with their names in botocore. Any other service is a finding.
-SERVICES = ("dynamodb", "sqs", "events", "scheduler", "secretsmanager", "lambda", "ecs", "codebuild", "ecr")
+SERVICES = ("dynamodb", "sqs", "events", "scheduler", "secretsmanager", "lambda", "ecs", "codebuild", "ecr", "monitoring")
+# Those that botocore calls otherwise than their requests do.
+MODELS = {"monitoring": "cloudwatch"}
 # Errors of all operations, which their models do not list.
 COMMON = {
     "AccessDeniedException", "AccessDenied", "ValidationException", "ValidationError", "ThrottlingException", "SerializationException",
@@ -182,6 +184,7 @@ class Service:
         from botocore.loaders import Loader
         from botocore.model import ServiceModel
 
+        name = MODELS.get(name, name)
         self.model = ServiceModel(Loader().load_service_model(name, "service-2"), name)
         self._shapes, self._made, self._routes = (Shapes(), Shapes(of_answers=True)), {}, []
         self.prefix = self.model.metadata.get("targetPrefix")

@@ -16,6 +16,7 @@ mod runners;
 mod secrets;
 mod signed;
 mod store;
+mod watch;
 
 use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
 use aws_config::retry::RetryConfig;

@@ -30,6 +30,7 @@ pub mod schedules;
 pub mod secrets;
 pub mod sequences;
 pub mod table;
+pub mod trouble;
 pub mod views;
 pub mod webhooks;
 

@@ -52,6 +52,8 @@ pub struct Config {
     pub token_requests: u32,
     /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = no limit): the most requests a minute from the same address.
     pub address_requests: u32,
+    /// `KEELWAY_MAX_MESSAGE_AGE` (300): for how many seconds messages may wait before the sweep reports it.
+    pub max_message_age: Span,
     /// `KEELWAY_METRICS` (false): whether the functions on queues report metrics about their messages.
     pub metrics: bool,
     /// `KEELWAY_ALLOWED_HOSTS`, optional: hosts and networks that requests may reach although they are not public, separated by
@@ -142,6 +144,7 @@ impl Config {
             identities: env.identities(),
             token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
             address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
+            max_message_age: Span::seconds(env.number("KEELWAY_MAX_MESSAGE_AGE", 300, (60, 864_000)).into()),
             metrics: env.parsed("KEELWAY_METRICS", false, "true, or false", |given| given.parse().ok()),
             allowed_hosts: env.optional("KEELWAY_ALLOWED_HOSTS").unwrap_or_default(),
             loopback: env.parsed("KEELWAY_LOOPBACK", false, "true, or false", |given| given.parse().ok()),
@@ -341,10 +344,15 @@ mod tests {
             "KEELWAY_RETENTION_DAYS" => Some("7.0".into()),
             "KEELWAY_LOG" => Some("DEBUG".into()),
             "KEELWAY_METRICS" => Some("true".into()),
+            "KEELWAY_MAX_MESSAGE_AGE" => Some("900".into()),
             name => complete(name),
         };
         let config = Config::read(given).unwrap();
         assert_eq!((config.limits.start_deadline, config.limits.task_timeout), (Span::seconds(90), Span(0)));
         assert_eq!((config.limits.retention, config.log, config.metrics), (Span::minutes(7 * 24 * 60), Level::DEBUG, true));
+        assert_eq!(
+            (config.max_message_age, Config::read(complete).unwrap().max_message_age),
+            (Span::minutes(15), Span::minutes(5))
+        );
     }
 }

@@ -12,6 +12,7 @@ pub mod metrics;
 pub mod telemetry;
 
 use config::{Config, ConfigError, TableConfig};
+use keelway_engine::trouble::DEAD_LETTERS;
 use tracing::Level;
 
 /// Reads the configuration and sets up telemetry. Every function calls this first, except the one on the dead-letter queue.
@@ -30,7 +31,12 @@ pub fn start() -> Result<Config, ConfigError> {
 /// # Errors
 /// The name of the table is missing. This is logged as well.
 pub fn start_with_table() -> Result<TableConfig, ConfigError> {
-    started(TableConfig::from_env(), |config| config.log)
+    let config = started(TableConfig::from_env(), |config| config.log)?;
+    // The template names each function after the stack.
+    let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
+    let stack = function.strip_suffix(DEAD_LETTERS).and_then(|stack| stack.strip_suffix('-')).unwrap_or(&function);
+    metrics::init(stack, &function, false);
+    Ok(config)
 }
 
 fn started<T>(config: Result<T, ConfigError>, log: impl Fn(&T) -> Level) -> Result<T, ConfigError> {

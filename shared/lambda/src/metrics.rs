@@ -7,12 +7,17 @@
 //! | `Failed` | count | functions on queues | of these, messages that are delivered again because something failed |
 //! | `Contended` | count | functions on queues | of these, messages that are delivered again because others wrote at the same time |
 //! | `MessageAge` | milliseconds | functions on queues | from when a message was sent until it was handled or tried, the delay that was asked for included |
-//! | `Stuck` | count | the sweep | open work that should have gone on a quarter of an hour ago; the alarm `<stack>-stuck` looks at it |
+//!
+//! `Trouble` has the dimension `Stack` alone, so that one alarm looks at all functions. A value is a line of its own that says what
+//! the trouble is: `trouble` is its [`Kind`](keelway_engine::trouble::Kind), `engine` whose queue and function it is about, and
+//! `much` how much of it. It is reported only when there is some.
 
 use crate::batch::{NotDone, Record};
 use keelway_domain::time::Timestamp;
+use keelway_engine::trouble::Trouble;
 use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
 use metrics_cloudwatch_embedded::{Builder, Collector};
+use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::OnceLock;
 
@@ -20,6 +25,7 @@ const NAMESPACE: &str = "Keelway";
 
 struct Reporting {
     collector: &'static Collector,
+    stack: String,
     /// Whether the functions on queues report metrics.
     whole: bool,
 }
@@ -31,11 +37,11 @@ pub fn init(stack: &str, function: &str, whole: bool) {
     let dimensions = Builder::new().cloudwatch_namespace(NAMESPACE).with_dimension("Stack", stack.to_owned());
     // It fails if there is a recorder already, after an earlier call.
     if let Ok(collector) = dimensions.with_dimension("Function", function.to_owned()).init() {
-        for name in ["Messages", "Failed", "Contended", "Stuck"] {
+        for name in ["Messages", "Failed", "Contended"] {
             describe_counter!(name, Unit::Count, "");
         }
         describe_histogram!("MessageAge", Unit::Milliseconds, "");
-        drop(REPORTING.set(Reporting { collector, whole }));
+        drop(REPORTING.set(Reporting { collector, stack: stack.to_owned(), whole }));
     }
 }
 
@@ -54,10 +60,23 @@ pub fn batch(sent: &[Timestamp], not_done: &[(Record, NotDone)], now: Timestamp)
     flush(std::io::stdout());
 }
 
-/// Reports how much open work the sweep has found stuck.
-pub fn stuck(subjects: usize) {
-    counter!("Stuck").increment(subjects as u64);
-    flush(std::io::stdout());
+/// Reports trouble that was seen at `now`.
+pub fn trouble(seen: &[Trouble], now: Timestamp) {
+    let Some(Reporting { stack, .. }) = REPORTING.get() else { return };
+    let mut out = std::io::stdout();
+    for trouble in seen {
+        if let Err(error) = writeln!(out, "{}", line(stack, trouble, now)) {
+            tracing::warn!(%error, kind = trouble.kind.as_str(), engine = trouble.engine, "trouble could not be reported");
+        }
+    }
+}
+
+fn line(stack: &str, trouble: &Trouble, now: Timestamp) -> Value {
+    let metric = json!({"Namespace": NAMESPACE, "Dimensions": [["Stack"]], "Metrics": [{"Name": "Trouble", "Unit": "Count"}]});
+    json!({
+        "_aws": {"Timestamp": now.0, "CloudWatchMetrics": [metric]},
+        "Stack": stack, "Trouble": 1, "trouble": trouble.kind.as_str(), "engine": trouble.engine, "much": trouble.much,
+    })
 }
 
 /// Writes a line with the values since the last one, if there are any.
@@ -70,7 +89,7 @@ fn flush(to: impl Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use keelway_engine::trouble::Kind;
 
     fn record(id: &str) -> Record {
         let mut message = aws_lambda_events::event::sqs::SqsMessage::default();
@@ -101,7 +120,16 @@ mod tests {
         let not_done = [(record("a"), NotDone::Contended("a".into())), (record("b"), NotDone::Panicked)];
         batch(&[Timestamp(0), Timestamp(5), Timestamp(9)], &not_done, Timestamp(9));
         assert_eq!(written(), "", "a batch writes its line itself");
-        stuck(0);
-        assert_eq!(written(), "");
+    }
+
+    #[test]
+    fn a_line_says_what_the_trouble_is() {
+        let trouble = Trouble { kind: Kind::MessagesWait, engine: "deployers".into(), much: 421.0 };
+        let metric = json!({"Namespace": "Keelway", "Dimensions": [["Stack"]], "Metrics": [{"Name": "Trouble", "Unit": "Count"}]});
+        let expected = json!({
+            "_aws": {"Timestamp": 1_795_000_000_000i64, "CloudWatchMetrics": [metric]}, "Stack": "shop-keelway", "Trouble": 1,
+            "trouble": "messages-wait", "engine": "deployers", "much": 421.0,
+        });
+        assert_eq!(line("shop-keelway", &trouble, Timestamp(1_795_000_000_000)), expected);
     }
 }

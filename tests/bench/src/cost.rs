@@ -35,6 +35,8 @@ pub struct Used {
     pub outside: f64,
     /// Those of these requests that went to SQS.
     pub sends: f64,
+    /// Bytes of the lines about these messages in the log. Nothing is logged in memory.
+    pub logged: f64,
 }
 
 impl Used {
@@ -50,6 +52,7 @@ impl Used {
             messages,
             outside,
             sends: of(&[Method::Send, Method::SendAt]),
+            logged: 0.0,
         }
     }
 
@@ -62,6 +65,7 @@ impl Used {
             messages: f(self.messages, other.messages),
             outside: f(self.outside, other.outside),
             sends: f(self.sends, other.sends),
+            logged: f(self.logged, other.logged),
         }
     }
 
@@ -81,6 +85,7 @@ impl Used {
             messages: 1.0,
             outside: f64::from(u8::from(line.is_outside())),
             sends,
+            logged: number(line.json.to_string().len() as u64),
         }
     }
 }

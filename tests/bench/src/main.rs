@@ -6,10 +6,14 @@
 //! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` measure only that: they need neither a
 //! stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
 //!
+//! `keelway-bench bill` tells what an idle month and a month of three teams cost, and `keelway-bench bill --write` writes that into
+//! `docs/costs.md`; a test compares the two.
+//!
 //! `keelway-bench short` runs a little of every part with the builds beside it, without judging or storing values. A test runs it,
 //! so that the bench works when somebody needs its figures.
 
 mod bed;
+mod bill;
 mod cost;
 mod deployments;
 mod history;
@@ -40,7 +44,9 @@ fn main() -> ExitCode {
         ["deployments"] => counted(deployments::count),
         ["recovery"] => counted(|report, _, say| recovery::measure(report, say)),
         ["latency"] => latency(),
-        _ => Err("usage: keelway-bench [promotions | deployments | recovery | latency | short]".into()),
+        ["bill"] => bill::print(),
+        ["bill", "--write"] => bill::write(),
+        _ => Err("usage: keelway-bench [promotions | deployments | recovery | latency | bill [--write] | short]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

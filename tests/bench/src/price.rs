@@ -9,7 +9,8 @@ use std::path::Path;
 /// The answers of executors to a task: `started` and `finished`.
 const ANSWERS: f64 = 2.0;
 
-fn prices() -> Result<Value, Problem> {
+/// The price file.
+pub fn prices() -> Result<Value, Problem> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infra/prices.json");
     let text = std::fs::read_to_string(&path).map_err(|error| Problem::of(&path.display().to_string(), error))?;
     serde_json::from_str(&text).map_err(|error| Problem::of("infra/prices.json", error))
@@ -30,6 +31,8 @@ pub fn tell(report: &mut Report, costs: &Costs) -> Result<(), Problem> {
         "$",
         Aim::None,
     );
+    let most = Aim::AtMost(assumed(&prices, "logBytesPerMessage"));
+    report.row(&group, "the line of a message in the log, which the bill assumes", four.logged / four.messages, "bytes", most);
     Ok(())
 }
 
@@ -50,12 +53,13 @@ fn all(parts: &[(&str, f64)]) -> f64 {
     parts.last().map_or(0.0, |(_, value)| *value)
 }
 
-fn assumed(prices: &Value, name: &str) -> f64 {
+/// A number that the model assumes.
+pub fn assumed(prices: &Value, name: &str) -> f64 {
     prices["assumed"][name].as_f64().unwrap_or_default()
 }
 
 /// The price of a second of a function.
-fn gb_second(prices: &Value) -> f64 {
+pub fn gb_second(prices: &Value) -> f64 {
     assumed(prices, "lambdaMemoryGb") * prices["lambdaGbSecondArm64"].as_f64().unwrap_or_default()
 }
 

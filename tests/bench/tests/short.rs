@@ -1,4 +1,5 @@
-//! Every part of the bench, with the builds for debugging and a few rounds: whether it works, not what it measures.
+//! Every part of the bench, with the builds for debugging and a few rounds: whether it works, not what it measures. And the bill,
+//! which is the same on every machine.
 
 use std::process::Command;
 
@@ -26,4 +27,16 @@ fn a_little_of_every_part() {
     }
     assert!(!told.contains("aim ≤"), "a few rounds are no reason to judge:\n{told}");
     println!("{said}");
+}
+
+/// Whoever changes what something costs writes the page anew: `target/debug/keelway-bench bill --write`.
+#[test]
+fn the_page_of_costs_has_the_bill() {
+    let bench = Command::new(env!("CARGO_BIN_EXE_keelway-bench")).arg("bill").output().unwrap();
+    assert!(bench.status.success(), "{}", String::from_utf8_lossy(&bench.stderr));
+    let bill = String::from_utf8(bench.stdout).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/costs.md")).unwrap();
+    let (_, rest) = page.split_once("<!-- The bill: keelway-bench bill --write -->\n").unwrap();
+    let (written, _) = rest.split_once("<!-- The end of the bill -->\n").unwrap();
+    assert_eq!(written, bill);
 }

@@ -1,5 +1,6 @@
 //! What the template and the policies say beside what the code needs.
 
+mod alarms;
 mod deployer;
 mod locks;
 mod rules;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -117,6 +117,8 @@ fn what_the_template_takes_the_functions_start_with() {
         "LogLevel",
         "MaxEventBytes",
         "MaxExecutions",
+        // Of the sweep.
+        "MaxMessageAgeSeconds",
         "MaxReceives",
         "Metrics",
         "OidcAudience",

@@ -1,6 +1,7 @@
 //! Things that go wrong: messages nobody can handle, messages that are lost, functions that die.
 
 use crate::bed::{Bed, Second};
+use crate::trouble;
 use aws_sdk_sqs::types::MessageAttributeValue;
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, answer, fresh};
@@ -61,6 +62,10 @@ fn dead_letters(bed: &Bed) -> Outcome {
         ensure(letter.text("to") == Some(engine), || format!("it is for {engine}: {letter:?}"))?;
         ensure(letter.text("qn").is_some_and(|queue| queue.ends_with(&format!("-{engine}"))), || format!("its queue: {letter:?}"))?;
         ensure(letter.number("ttl").is_none(), || "it expires before anybody has looked at it".into())?;
+        observer.wait("the trouble that a letter is", |_| {
+            let told = trouble::told(bed, stack, "dead-letters").unwrap_or_default();
+            told.iter().any(|line| line["trouble"] == "dead-letter" && line["engine"] == engine).then_some(())
+        })?;
     }
     // One that was sent again may just pass through.
     observer.wait("an empty dead-letter queue", |_| {
@@ -117,6 +122,11 @@ fn swept(bed: &Bed) -> Outcome {
     let context = trigger["shkeptncontext"].as_str().unwrap_or_default();
     let finished = second.observer.event(context, "sh.keptn.event.dev.delivery.finished", 0)?;
     same("its result", finished.event["data"]["result"].as_str(), Some("fail"))?;
+    // It should have gone on long ago.
+    second.observer.wait("the trouble that it is", |_| {
+        let told = trouble::told(bed, stack, "sweep").unwrap_or_default();
+        told.iter().any(|line| line["trouble"] == "work-stuck").then_some(())
+    })?;
     // And the late answer changes nothing any more.
     stack.put_event(&answer(&trigger, "finished", "executor", Map::new()))?;
     second.observer.wait("the late answer's handling", |observer| {

@@ -30,6 +30,7 @@ mod stacks;
 mod store;
 mod surface;
 mod together;
+mod trouble;
 mod tutorial;
 mod webhooks;
 
@@ -55,6 +56,7 @@ fn tests() -> Vec<Test<Bed>> {
         webhooks::tests,
         approvals::tests,
         failures::tests,
+        trouble::tests,
         access::tests,
         examples::tests,
         lanes::tests,
