@@ -3,7 +3,7 @@
 //! request is made as it is.
 
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::item::{Item, Key};
+use keelway_engine::item::{Attrs, Item, Key};
 use keelway_engine::ports::{
     Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
@@ -12,6 +12,7 @@ use keelway_world::worker::Worker;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The request that an item was read by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +128,17 @@ pub fn changed(item: Item, name: &'static str, change: impl FnOnce(&mut Value)) 
     }
     change(&mut value);
     item.with(name, value.to_string())
+}
+
+/// What piles up in an item.
+pub type Pile = Arc<Mutex<Vec<u64>>>;
+
+/// A commit leaves something in an item that nobody takes away.
+pub fn pile_up(pile: &Pile, set: &mut Attrs) {
+    let mut pile = pile.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = pile.len() as u64;
+    pile.extend(next..next + 15);
+    set.insert("pile".into(), format!("{pile:?}").into());
 }
 
 /// An item without an attribute.
