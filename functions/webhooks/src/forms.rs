@@ -148,6 +148,7 @@ fn of_keelway(ty: &str, data: &Object) -> (String, Color) {
     match short {
         "promotion.awaited" | "promotion.reminded" => (format!("An approval waits: {into}"), Color::Warning),
         "promotion.blocked" => (format!("{environment} is not reached yet: {pipeline} {revision}"), Color::Warning),
+        "promotion.suspended" => (format!("Pipeline {pipeline} is suspended: {}", text("message")), Color::Bad),
         "promotion.failed" | "promotion.abandoned" | "promotion.rejected" => {
             let what = short.trim_start_matches("promotion.");
             (format!("{environment} is not reached: {pipeline} {revision} was {what}").replace("was failed", "failed"), Color::Bad)

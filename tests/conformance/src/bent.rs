@@ -1,12 +1,12 @@
 //! Ports with a planted mistake, and what mistakes do with items and writes.
 
-use keelway_engine::item::Item;
+use keelway_engine::item::{Attrs, Item};
 use keelway_engine::ports::{Condition, Write};
 use keelway_world::queue::Received;
 use keelway_world::worker::Worker;
 use serde_json::Value;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use keelway_world::bend::{Bend, By, Left};
 
@@ -62,6 +62,17 @@ pub fn changed(item: Item, name: &'static str, change: impl FnOnce(&mut Value)) 
     }
     change(&mut value);
     item.with(name, value.to_string())
+}
+
+/// What piles up in an item.
+pub type Pile = Arc<Mutex<Vec<u64>>>;
+
+/// A commit leaves something in an item that nobody takes away.
+pub fn pile_up(pile: &Pile, set: &mut Attrs) {
+    let mut pile = pile.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = pile.len() as u64;
+    pile.extend(next..next + 15);
+    set.insert("pile".into(), format!("{pile:?}").into());
 }
 
 /// An item without an attribute.

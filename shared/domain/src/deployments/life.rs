@@ -288,6 +288,10 @@ impl Step<'_> {
         if !auto.alarms.iter().any(|known| known == name) {
             return;
         }
+        // The same event, told again a day later, finds a config that was not there when it happened.
+        if at + ALARM_SKEW < self.next.began {
+            return;
+        }
         let known = self.next.alarms.get(name).copied();
         if known.is_some_and(|(_, since)| since >= at) {
             return;

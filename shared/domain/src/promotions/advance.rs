@@ -1,6 +1,6 @@
 //! The evaluation of a pipeline: compares what the environments run with what they should run, and decides the next step.
 
-use super::announce::about;
+use super::announce::{about, suspended};
 use super::attempts::backoff;
 use super::definition::{Definition, EnvironmentSpec, InFlight, PromotionSpec, Strategy};
 use super::facts::{Attempt, Decision, Facts, Order, PICK_UP, may_have_made};
@@ -123,7 +123,10 @@ impl Step<'_> {
             run.before, run.revision
         );
         let note = Note { by: "keelway".to_owned(), at: self.facts.now, message, ..Note::default() };
-        self.next.suspended.get_or_insert(note);
+        if self.next.suspended.is_none() {
+            self.events.push(suspended(&self.next, first, run, &note.message, self.facts.now));
+            self.next.suspended = Some(note);
+        }
     }
 
     /// Whether the present run is not complete, and can continue without a person.

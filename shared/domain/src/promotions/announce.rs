@@ -1,7 +1,7 @@
 //! The events about a pipeline: `dev.keelway.promotion.*`. Their ids are derived from their content.
 
 use super::facts::Attempt;
-use super::state::{Made, Pipeline, Promotion};
+use super::state::{Made, Pipeline, Promotion, Run};
 use crate::address::Address;
 use crate::event::{CloudEvent, Object};
 use crate::ids::{SubjectId, context_of, event_id, hash64};
@@ -44,6 +44,27 @@ pub(super) fn about(x: &Pipeline, environment: &str, promotion: &Promotion, what
     Draft {
         id: Some(event_id(x.id(), &format!("{identity:016x}/{what}/{detail}/{content:016x}")).to_string()),
         ty: format!("dev.keelway.promotion.{what}"),
+        source: SOURCE.into(),
+        time: now,
+        data,
+        ..Draft::default()
+    }
+}
+
+/// The event that Keelway has suspended a pipeline, with the run that it stopped at.
+pub(super) fn suspended(x: &Pipeline, environment: &str, run: &Run, message: &str, now: Timestamp) -> Draft {
+    let data = Object::from_iter([
+        ("project".into(), x.namespace.as_str().into()),
+        ("pipeline".into(), x.name.as_str().into()),
+        ("environment".into(), environment.into()),
+        ("revision".into(), run.revision.as_str().into()),
+        ("run".into(), run.number.into()),
+        ("reason".into(), "Circle".into()),
+        ("message".into(), message.into()),
+    ]);
+    Draft {
+        id: Some(event_id(x.id(), &format!("suspended/{}", run.number)).to_string()),
+        ty: "dev.keelway.promotion.suspended".into(),
         source: SOURCE.into(),
         time: now,
         data,

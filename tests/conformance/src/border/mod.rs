@@ -16,7 +16,7 @@ mod scenario;
 mod yard;
 
 pub use planted::Plant;
-pub use scenario::simulate;
+pub use scenario::{simulate, simulate_without_sweeps};
 
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Address;

@@ -95,6 +95,18 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     sim::simulate(seed, scenario, trace)
 }
 
+/// Runs one seed without a sweep: the honest project's work ends all the same, because no message is lost.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let scenario = |rng: &mut Rng| {
+        let (plan, troubles) = plan::draw(rng);
+        (Neighbours::new(plan, plant), troubles.without_sweeps())
+    };
+    sim::simulate(seed, scenario, trace)
+}
+
 impl Neighbours {
     fn new(plan: Plan, plant: Option<Plant>) -> Self {
         let watch = Watch::new(plan.marks.clone());

@@ -9,7 +9,6 @@ mod acts;
 mod check;
 mod hand;
 mod manifests;
-mod past;
 mod plan;
 mod planted;
 mod rest;

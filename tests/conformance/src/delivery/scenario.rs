@@ -8,7 +8,7 @@ use super::planted::{Plant, Planted};
 use super::{PROJECT, STAGES, config, namespace, pipeline, project};
 use crate::deployments::crew::{self, Say};
 use crate::engines;
-use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, Outcome, Scenario, Sim, Stats, Told, Violation};
 use keelway_domain::border::Update;
 use keelway_domain::deployments::Command as Ask;
 use keelway_domain::deployments::definition::Definition;
@@ -238,6 +238,16 @@ impl Scenario for Delivering {
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.check_rest(sim)?;
         sim.stats.merge(&self.watch.stats);
-        self.outlive(sim)
+        sim.outlive(self)
+    }
+    /// The archive has what was published, too.
+    fn past(&self, sim: &Sim<Self>) -> (Vec<Told>, Vec<Told>) {
+        let log: Vec<_> = sim.world.core().bus.log.clone();
+        let events = log.iter().filter_map(engines::published).chain(self.given.iter().cloned());
+        let taken = events.flat_map(|event| {
+            let takers: Vec<_> = engines::takers(&event).collect();
+            takers.into_iter().map(move |queue| (queue.to_owned(), Parcel::Event(event.clone())))
+        });
+        (taken.collect(), self.told.clone())
     }
 }

@@ -134,8 +134,11 @@ impl Deployers {
             let core = self.worker.core();
             core.table.peek(&keys::config(of)).and_then(|item| Loaded::<Config>::read(item).ok()?.x.last)
         };
-        if last.is_some_and(|d| (d.n, d.attempt) == (*n, *attempt) && d.part.is_some()) {
-            return self.carry(of, *n, *attempt).await;
+        // As the deployers do: an order for an attempt that is over is of the past.
+        match last.filter(|d| (d.n, d.attempt) == (*n, *attempt) && !d.status.is_final()) {
+            Some(d) if d.part.is_some() => return self.carry(of, *n, *attempt).await,
+            None => return Ok(Handled::Stale),
+            Some(_) => {}
         }
         // The id that the service knows the request again by.
         let token = format!("{}-{n}-{attempt}", of.name);

@@ -2,7 +2,7 @@
 //! and by whoever serves deployers. The simulation or a case has to find each of them. The engine itself has no hook for any of
 //! this.
 
-use crate::bent::{Bend, Bent, By, changed, json, unconditional, without};
+use crate::bent::{Bend, Bent, By, Pile, changed, json, pile_up, unconditional, without};
 use crate::plants::plants;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Message;
@@ -55,6 +55,8 @@ plants! {
     NothingOwed,
     /// What Keelway changed for a deployer that has failed stays.
     NothingTakenBack,
+    /// Every commit of a config leaves something in it.
+    PiledUp,
 }
 
 /// What is at hand.
@@ -77,6 +79,7 @@ pub struct Mistake {
     /// Which one.
     pub plant: Option<Plant>,
     at_hand: Arc<Mutex<AtHand>>,
+    pile: Pile,
 }
 
 /// Ports with a mistake, or none.
@@ -98,7 +101,7 @@ fn without_hash(key: &Key) -> Option<Key> {
 impl Planted {
     /// Around these ports.
     pub fn new(inner: &Worker, plant: Option<Plant>) -> Self {
-        Self::with(inner, Mistake { plant, at_hand: Arc::default() })
+        Self::with(inner, Mistake { plant, at_hand: Arc::default(), pile: Pile::default() })
     }
 }
 
@@ -192,6 +195,7 @@ impl Bend for Mistake {
             {
                 return Some(unconditional(write));
             }
+            Write::Update { key, set, .. } if is_config(key) && plant == Plant::PiledUp => pile_up(&self.pile, set),
             Write::Update { key, set, .. } if is_config(key) && plant == Plant::NothingOwed => drop(set.remove("ow")),
             Write::Update { key, set, .. } if is_config(key) && self.overwrites(plant, set) => return Some(unconditional(write)),
             Write::Delete(..) => return Some(write),

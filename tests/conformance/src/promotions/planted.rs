@@ -2,7 +2,7 @@
 //! and by the one who reaches the host. The simulation or a case has to find each of them. The engine itself has no hook for any of
 //! this.
 
-use crate::bent::{Bend, Bent, By, changed, json as parsed, unconditional};
+use crate::bent::{Bend, Bent, By, Pile, changed, json as parsed, pile_up, unconditional};
 use crate::plants::plants;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
@@ -46,6 +46,8 @@ plants! {
     CommitUnconditional,
     /// History is not written.
     HistoryForgotten,
+    /// Every commit of a pipeline leaves something in it.
+    PiledUp,
 }
 
 /// What is at hand.
@@ -68,6 +70,7 @@ pub struct Mistake {
     inner: Worker,
     plant: Option<Plant>,
     at_hand: Arc<Mutex<AtHand>>,
+    pile: Pile,
 }
 
 /// Ports with a mistake, or none.
@@ -98,7 +101,7 @@ fn one_zone(value: &mut Value) {
 impl Planted {
     /// Around these ports.
     pub fn new(inner: &Worker, plant: Option<Plant>) -> Self {
-        Self::with(inner, Mistake { inner: inner.clone(), plant, at_hand: Arc::default() })
+        Self::with(inner, Mistake { inner: inner.clone(), plant, at_hand: Arc::default(), pile: Pile::default() })
     }
 }
 
@@ -183,6 +186,7 @@ impl Bend for Mistake {
             Write::Update { key, set, .. } if plant == Plant::ApprovalSurvivesRevision && is_pipeline(key) => {
                 self.carry_approvals(key, set);
             }
+            Write::Update { key, set, .. } if plant == Plant::PiledUp && is_pipeline(key) => pile_up(&self.pile, set),
             Write::Update { key, .. } if plant == Plant::CommitUnconditional && is_pipeline(key) => {
                 return Some(unconditional(write));
             }

@@ -3,7 +3,7 @@
 use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
 use super::{Both, Plant, app, both, definition, settings, target};
-use crate::sim::{self, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, Scenario, Sim, Standing, Stats, Violation};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, InFlight, Strategy, Target};
 use keelway_domain::promotions::observe::Observed;
@@ -435,6 +435,12 @@ impl Scenario for Promoting {
         }
         sim.stats.add("pull requests", self.host.lock().requests.len() as u64);
         sim.stats.add("notifications", self.host.lock().told.len() as u64);
-        Ok(())
+        sim.outlive(self)
+    }
+    /// Nothing is written to the host, either.
+    fn standing(&self, world: &World) -> Standing {
+        let mut standing = sim::standing(world);
+        standing.insert("writes".into(), self.host.lock().writes as i64);
+        standing
     }
 }

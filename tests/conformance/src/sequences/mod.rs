@@ -72,6 +72,21 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     sim::simulate(seed, scenario, trace)
 }
 
+/// Runs one seed without a sweep: everything comes to rest all the same, because no message is lost. Windows do not change: whoever
+/// applies the same shipyard again tells nobody of them, and that is left to the sweep.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let scenario = |rng: &mut Rng| {
+        let (mut plan, troubles) = Plan::of(rng);
+        plan.extras.windows.truncate(1);
+        plan.expiry = false;
+        (Shipyards::new(plan, plant), troubles.without_sweeps())
+    };
+    sim::simulate(seed, scenario, trace)
+}
+
 impl Shipyards {
     fn new(plan: Plan, plant: Option<Plant>) -> Self {
         Self {
@@ -172,8 +187,8 @@ impl Scenario for Shipyards {
             return;
         }
         // Whoever applies the same shipyard again tells nobody of its windows: that is left to the sweep.
-        self.order_lost |= matches!(action, Action::Apply(_));
-        if sim.rng.chance(50.0) {
+        self.order_lost |= matches!(action, Action::Apply(_)) && !sim.troubles.unswept;
+        if sim.troubles.unswept || sim.rng.chance(50.0) {
             let now = sim.world.now();
             sim.plan(now, action);
         } else {

@@ -1,5 +1,6 @@
 //! What becomes of workers and of what they had at hand.
 
+use super::past::MOST_TOLD;
 use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
@@ -75,6 +76,9 @@ impl<S: Scenario> Sim<S> {
                 self.world.core().queue.acknowledge(id);
                 self.world.core().note(|| format!("          w{} acknowledges #{id} as {handled:?}", running.slot));
                 if let (Some(received), Some(handled)) = (received, handled) {
+                    if self.told.len() < MOST_TOLD && received.letter.is_none() {
+                        self.told.push((received.engine.clone(), received.parcel.clone()));
+                    }
                     scenario.acknowledged(self, self.original(id), received, handled)?;
                 }
                 Ok(())

@@ -2,9 +2,11 @@
 //! that may. A [`Scenario`] says which engine they run, what others do meanwhile, and what must hold after every request and at
 //! rest. The scheduler and its troubles are the same for every engine.
 
+mod bounds;
 mod decoded;
 mod fates;
 mod paid;
+mod past;
 mod publications;
 mod repair;
 mod scenario;
@@ -16,6 +18,7 @@ mod troubles;
 pub use decoded::Decoded;
 pub use fates::COPIES;
 pub use paid::paid;
+pub use past::{Standing, Told, standing};
 pub use repair::{pages, swept};
 pub use scenario::{Hands, OneKind, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};

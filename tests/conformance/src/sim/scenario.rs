@@ -1,12 +1,13 @@
 //! What the simulation has to know of an engine.
 
+use super::past::{Standing, Told, standing};
 use super::repair::swept;
 use super::scheduler::{Outcome, Sim};
 use keelway_engine::protocol::{Engine, Handled, Subject};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::Task;
-use keelway_world::queue::Received;
+use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
@@ -93,6 +94,18 @@ pub trait Scenario: Sized {
     fn crashed(&mut self, _sim: &mut Sim<Self>, _action: Self::Action) {}
     /// A worker begins: a message, or (`None`) something of its own. For ports that make mistakes.
     fn begins(&self, _engine: &Self::Engine, _received: Option<&Received>) {}
+    /// The past: events, as an archive of the bus has them, and messages of the engines' own.
+    fn past(&self, sim: &Sim<Self>) -> (Vec<Told>, Vec<Told>) {
+        sim.told.iter().cloned().partition(|(_, parcel)| matches!(parcel, Parcel::Event(_)))
+    }
+    /// What the past must not change.
+    fn standing(&self, world: &World) -> Standing {
+        standing(world)
+    }
+    /// Whether this may begin when the past is told again so many days later.
+    fn may_begin(&self, _world: &World, _name: &str, _days: i64) -> bool {
+        false
+    }
     /// Whether a message whose worker crashed was acknowledged too early. For ports that make mistakes.
     fn acknowledged_early(&self, _engine: &Self::Engine) -> bool {
         false

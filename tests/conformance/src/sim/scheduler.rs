@@ -1,5 +1,7 @@
 //! The scheduler: which worker makes its next request, who crashes, what is delivered when.
 
+use super::bounds;
+use super::past::Told;
 use super::publications::{self, Makers, Published};
 use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
@@ -75,6 +77,8 @@ pub struct Sim<S: Scenario> {
     pub patience: Option<Span>,
     /// The messages by which each dead letter was sent again.
     pub(super) redriven: HashMap<String, HashSet<u64>>,
+    /// What was handled, by its queue.
+    pub told: Vec<Told>,
     copied: HashSet<u64>,
     /// Copies and redriven letters, by the message they say again.
     same_as: HashMap<u64, u64>,
@@ -123,6 +127,7 @@ impl<S: Scenario> Sim<S> {
             makers: Makers::default(),
             patience: None,
             redriven: HashMap::new(),
+            told: vec![],
             copied: HashSet::new(),
             same_as: HashMap::new(),
             received: HashMap::new(),
@@ -390,6 +395,9 @@ impl<S: Scenario> Sim<S> {
         }
         if let Some(change) = changes.iter().find(|change| S::REGISTERED && register::kind(&change.key).is_none()) {
             return Err(format!("{} is not in the register of the table", change.key));
+        }
+        if S::REGISTERED {
+            changes.iter().filter_map(|change| change.new.as_ref()).try_for_each(|item| bounds::check(item))?;
         }
         self.makers.learn(&changes);
         scenario.changed(&changes, &core.table, core.request_count())

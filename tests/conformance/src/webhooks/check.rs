@@ -241,6 +241,13 @@ impl Watch {
         periods.iter().enumerate().any(taken)
     }
 
+    /// Whether a subscription takes the event of a delivery now.
+    pub fn takes(&self, x: &Delivery) -> bool {
+        let event = self.emitted.get(&(x.text("source").to_owned(), x.text("id").to_owned()));
+        let present = self.periods.get(&of(x)).and_then(|periods| periods.last()?.1.as_ref());
+        event.zip(present).is_some_and(|(emitted, present)| present.takes(&emitted.event))
+    }
+
     /// Every event that a subscription took has one delivery, and no other has one.
     pub fn check_deliveries(&self, table: &Table) -> Result<(), String> {
         for emitted in self.emitted.values() {

@@ -7,4 +7,4 @@ mod scenario;
 mod yard;
 
 pub use planted::Plant;
-pub use scenario::{Hooking, simulate};
+pub use scenario::{Hooking, simulate, simulate_without_sweeps};

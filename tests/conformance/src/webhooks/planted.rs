@@ -1,7 +1,7 @@
 //! The ports of webhooks, and planted faults: mistakes that this engine is built against. The simulation has to find each of them.
 
 use super::yard::{Shared, lock};
-use crate::bent::{Bend, Bent, By, unconditional, without};
+use crate::bent::{Bend, Bent, By, Pile, pile_up, unconditional, without};
 use crate::plants::plants;
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Timestamp;
@@ -35,6 +35,8 @@ plants! {
     ResumeKeepsFailing,
     /// A delivery begins though its subscription was disabled meanwhile.
     DisabledBegins,
+    /// Every commit of a delivery leaves something in it.
+    PiledUp,
 }
 
 /// What is noted of the message at hand.
@@ -58,6 +60,7 @@ pub struct Mistake {
     /// The receivers, and what must never happen.
     yard: Shared,
     state: Arc<Mutex<State>>,
+    pile: Pile,
 }
 
 /// Ports with a mistake, or none.
@@ -70,7 +73,7 @@ fn is_delivery(key: &Key) -> bool {
 impl Planted {
     /// Around these ports.
     pub fn new(inner: &Worker, plant: Option<Plant>, yard: Shared) -> Self {
-        Self::with(inner, Mistake { inner: inner.clone(), plant, yard, state: Arc::default() })
+        Self::with(inner, Mistake { inner: inner.clone(), plant, yard, state: Arc::default(), pile: Pile::default() })
     }
 }
 
@@ -125,6 +128,7 @@ impl Bend for Mistake {
 
     fn write(&self, mut write: Write) -> Option<Write> {
         match (self.plant, &mut write) {
+            (Some(Plant::PiledUp), Write::Update { key, set, .. }) if is_delivery(key) => pile_up(&self.pile, set),
             (Some(Plant::CommitUnconditional), Write::Update { key, .. }) if is_delivery(key) => return Some(unconditional(write)),
             (Some(plant), Write::Update { key, set, condition, remove, .. }) if key.pk == keys::SUBSCRIPTIONS => match plant {
                 Plant::GoneForgotten if set.contains_key("off") => return None,

@@ -13,7 +13,7 @@ use keelway_domain::webhooks::{Delivery, id};
 use keelway_engine::keys::MAIN;
 use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::{Handled, Inbox};
-use keelway_engine::webhooks::{Address, Limits, Message, NAME, Redelivery, Webhooks};
+use keelway_engine::webhooks::{Address, Limits, Message, NAME, Redelivery, Webhooks, keys};
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::World;
 use keelway_world::bus::Publication;
@@ -53,6 +53,18 @@ pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, V
     let scenario = |rng: &mut Rng| {
         let (plan, troubles) = Plan::of(rng);
         (Hooking::new(plan, plant), troubles)
+    };
+    sim::simulate(seed, scenario, trace)
+}
+
+/// Runs one seed without a sweep: everything comes to rest all the same, because no message is lost.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
+    let scenario = |rng: &mut Rng| {
+        let (plan, troubles) = Plan::of(rng);
+        (Hooking::new(plan, plant), troubles.without_sweeps())
     };
     sim::simulate(seed, scenario, trace)
 }
@@ -301,6 +313,13 @@ impl Scenario for Hooking {
         if told.is_some() || kept.is_some() {
             return Err(format!("a secret is told: {told:?} {kept:?}"));
         }
-        Ok(())
+        drop(core);
+        sim.outlive(self)
+    }
+    /// A day later, an event is delivered to a subscription that takes it now and did not then. A year later, it is not.
+    fn may_begin(&self, world: &World, name: &str, days: i64) -> bool {
+        let all = self.deliveries(world).unwrap_or_default();
+        let begun = all.iter().find(|x| keys::delivery(x.id).to_string() == name);
+        days <= 1 && begun.is_some_and(|x| self.watch.takes(x))
     }
 }

@@ -1,7 +1,7 @@
 //! Two projects beside each other, one of them hostile: the simulation, and the checks that are taken out.
 
 use crate::suite::suite;
-use keelway_conformance::border::{Plant, simulate};
+use keelway_conformance::border::{Plant, simulate, simulate_without_sweeps};
 use keelway_conformance::plants::Family;
 use keelway_conformance::sim;
 use keelway_conformance::stand::{BEGIN, object};
@@ -19,6 +19,7 @@ use serde_json::json;
 
 suite! {
     seeds: 500, "KEELWAY_BORDER_SEED", simulate;
+    seeds without sweeps: 200, "KEELWAY_BORDER_SWEEPLESS_SEED", simulate_without_sweeps;
     plants: "border", 500, simulate;
 }
 

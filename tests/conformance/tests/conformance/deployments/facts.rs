@@ -117,6 +117,19 @@ fn an_alarm_that_went_on_before_the_attempt_began_takes_nothing_back() {
     assert_eq!((shop.x().latest, shop.x().last.unwrap().rollback.map(|back| back.release)), (3, Some(1)));
 }
 
+#[test]
+fn an_alarm_from_before_the_config_was_there_changes_nothing() {
+    let mut shop = Shop::new();
+    let now = shop.world.now();
+    shop.apply(&with_alarm());
+    shop.carry_out(0);
+    let before = shop.x();
+    shop.alarm("errors", true, now + Span::minutes(-2));
+    assert_eq!((shop.x().alarms, shop.x().record), (before.alarms, before.record));
+    shop.alarm("errors", true, now + Span::seconds(-30));
+    assert!(shop.x().alarms.contains_key("errors"));
+}
+
 /// Otherwise two versions would follow each other for as long as the alarm goes on and off.
 #[test]
 fn a_rollback_is_not_rolled_back_by_the_next_alarm() {

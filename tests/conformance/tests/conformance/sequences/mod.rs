@@ -17,7 +17,7 @@ use crate::suite::suite;
 use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::plants::Family;
-use keelway_conformance::sequences::{Plant, simulate};
+use keelway_conformance::sequences::{Plant, simulate, simulate_without_sweeps};
 use keelway_conformance::sim;
 use keelway_world::core::Method;
 use keelway_world::sequences::{Keptn, SequencesWorld, cases};
@@ -27,6 +27,7 @@ suite! {
     // This engine makes no request to other people's servers.
     faults: Keptn, SequencesWorld::new, but: &[Method::Outside];
     seeds: 20_000, "KEELWAY_SEED", simulate;
+    seeds without sweeps: 2_000, "KEELWAY_SEQUENCE_SWEEPLESS_SEED", simulate_without_sweeps;
     plants: "sequences", 12_000, simulate;
 }
 
