@@ -18,8 +18,10 @@ use keelway_domain::sequences::{
 };
 use keelway_domain::time::Timestamp;
 
-/// The format number of items written here; a function that meets a higher one leaves the message to newer code.
+/// The format number of contexts and lanes written here; a function that meets a higher one leaves the message to newer code.
 pub const FORMAT: i64 = 1;
+/// The format number of executions. Since 2, their records may be packed, and have the answer that completed a task.
+pub const EXECUTIONS: i64 = 2;
 /// The longest message kept for the views, in characters; the event has all of it.
 const MAX_MESSAGE: usize = 160;
 

@@ -15,10 +15,12 @@ mod repeats;
 mod rest;
 mod still;
 mod timetable;
+mod versions;
 
 pub use plan::Plan;
 pub use planted::Plant;
 pub use still::nobody_waits;
+pub use versions::side_by_side;
 
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
@@ -37,7 +39,7 @@ use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use plan::{PROJECT, REVISION};
-use planted::{Planted, Seen};
+use planted::{Planted, Rollout, Seen};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,6 +60,8 @@ pub struct Shipyards {
     expired: bool,
     /// What all workers' ports saw.
     seen: Arc<Mutex<Seen>>,
+    /// Whether two versions handle the messages.
+    rollout: Option<Arc<Rollout>>,
 }
 
 /// Runs one seed.
@@ -84,6 +88,7 @@ impl Shipyards {
             order_lost: false,
             expired: false,
             seen: Arc::default(),
+            rollout: None,
         }
     }
 
@@ -100,7 +105,7 @@ impl Scenario for Shipyards {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
         let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
         let limits = Limits { retention, max_executions, ..Limits::default() };
-        let engine = Sequences::new(Planted::new(ports, self.plant, self.seen.clone()), limits);
+        let engine = Sequences::new(Planted::new(ports, self.plant, (self.seen.clone(), self.rollout.clone())), limits);
         Arc::new(Hand { engine, schedules: !self.plan.extras.schedules.is_empty() })
     }
     /// The project, as applying it would have left it.
@@ -152,9 +157,15 @@ impl Scenario for Shipyards {
         self.watch.repeats(cause)
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        if let Some(rollout) = &self.rollout {
+            rollout.complete();
+        }
         self.end_everything(sim)
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        if let Some(rollout) = &self.rollout {
+            sim.stats.add("waited for the later version", rollout.waited());
+        }
         self.check_rest(sim)?;
         self.replay(sim)
     }
