@@ -11,6 +11,7 @@ use crate::names::Context;
 use crate::payload::merge;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Record numbers of what lives for ever go round below this: a record's place in its subject's life has 12 bits.
 pub(crate) const NUMBERS: u16 = 4000;
@@ -34,9 +35,9 @@ pub struct Record<S> {
     /// Hashes of the answers that were absorbed since the previous record. The same answer again is a duplicate.
     #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub absorbed: Vec<u64>,
-    /// Those answers that are not stored as items, in the format of their engine.
+    /// Those answers that are not stored as items, in the format of their engine: objects, or texts in older records.
     #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<String>,
+    pub inputs: Vec<Value>,
     /// The message that made the record ([`crate::cause::Cause::id`]). Only a redelivery of that message publishes it again.
     #[serde(rename = "m", default)]
     pub made_by: u64,

@@ -205,14 +205,14 @@ fn rows(report: &mut Report, group: &str, what: &str, used: &Used, aims: Option<
 /// Reports the cost on a free lane.
 pub fn tell(report: &mut Report, when: &str, costs: &Costs, aims: bool) {
     let group = format!("cost, {when}");
-    rows(report, &group, "one more task", &costs.task, aims.then_some((5.0, 8.0)));
+    rows(report, &group, "one more task", &costs.task, aims.then_some((5.0, 5.0)));
     rows(report, &group, "a sequence without its tasks", &costs.fixed, aims.then_some((10.0, 16.0)));
 }
 
 /// Reports the cost on a busy lane.
 pub fn tell_queue(report: &mut Report, when: &str, queue: &Queue) {
     let group = format!("cost, {when}");
-    rows(report, &group, "one more task", &queue.holder.task, Some((5.0, 8.0)));
+    rows(report, &group, "one more task", &queue.holder.task, Some((5.0, 5.0)));
     rows(report, &group, "a sequence without its tasks, and the hand-over", &queue.holder.fixed, Some((10.0, 16.0)));
     rows(report, &group, "one that waited, without its tasks, and the hand-over", &queue.waited, Some((12.0, 16.0)));
     rows(report, &group, "of it, to accept one that waits", &queue.wait, None);

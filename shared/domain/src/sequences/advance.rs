@@ -1,6 +1,5 @@
 //! Builds the next state: sends the next task, ends the execution, and makes the record with what is published.
 
-use super::Record;
 use super::approval;
 use super::deadline::arm;
 use super::facts::{Decision, Facts, Transition};
@@ -9,6 +8,7 @@ use super::get_action::GET_ACTION;
 use super::show;
 use super::state::{Class, End, EventRef, Execution, Lane, Outcome};
 use super::window;
+use super::{Bare, Record};
 use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
@@ -29,6 +29,8 @@ pub(super) struct Step<'a> {
     pub recorded: bool,
     /// Whether this transition replaces one whose record would have been too large.
     reduced: bool,
+    /// The answer that completes the task, if the record is to have it.
+    pub answer: Option<Bare>,
     /// The last `.finished` of the task that was just completed. Its labels and message become those of the sequence.
     pub last: Option<CloudEvent>,
 }
@@ -38,10 +40,10 @@ impl<'a> Step<'a> {
         let record = Record {
             base: facts.base.clone(),
             absorbed: old.reactions.iter().map(|reaction| reaction.content).collect(),
-            inputs: old.bare.iter().filter_map(|bare| serde_json::to_string(bare).ok()).collect(),
+            inputs: old.bare.iter().map(|bare| json!(bare)).collect(),
             ..Record::after(old.record, facts.cause, facts.now)
         };
-        Self { facts, old, next: old.clone(), record, recorded: false, reduced: false, last: None }
+        Self { facts, old, next: old.clone(), record, recorded: false, reduced: false, answer: None, last: None }
     }
 
     /// Project, stage and service, which every event about this execution carries.
@@ -190,6 +192,7 @@ impl<'a> Step<'a> {
         self.draft(trigger);
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
+        self.next.listed = self.facts.policy.polled;
         arm(&mut self.next, self.facts);
         let timeout = task.timeout.unwrap_or(self.facts.policy.task_timeout);
         self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);
@@ -363,12 +366,15 @@ impl<'a> Step<'a> {
     }
 
     /// The transition, with the address of its record in the state. If the record does not fit into an item, the execution ends
-    /// instead, with a message about this.
+    /// instead, with a message about this. An answer for which there is no room in the record has an item of its own.
     pub fn transition(mut self) -> Transition {
         let size = if self.recorded { self.record.to_bytes().len() } else { 0 };
         if size > self.facts.policy.max_record_bytes && !self.reduced {
             return self.reduced(size).transition();
         }
+        let answer = self.answer.take().map(|answer| json!(answer));
+        let fits = |answer: &Value| size + answer.to_string().len() < self.facts.policy.max_record_bytes;
+        self.record.inputs.extend(answer.filter(fits));
         let record = self.recorded.then(|| {
             let task = if self.next.outcome.is_some() { RecordId::END } else { self.next.task };
             self.next.record = Some(self.record.id(self.next.id, task));

@@ -1,8 +1,11 @@
-//! The most frequent answer: a `.started` that only says that an executor has begun. One conditional write absorbs it, and it is so
-//! short that it is stored in the execution and then in its record, not in an item of its own.
+//! Answers that are stored without items of their own. The most frequent one is a `.started` that only says that an executor has
+//! begun: one conditional write absorbs it, and it is so short that it is stored in the execution and then in its record. The
+//! answer that completes a task is stored in the record of its commit at once: most of it is in the payload there, too, so the two
+//! together take little more room than one.
 
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
+use super::Record;
 use super::state::{EventRef, Execution, Reaction, ReactionKind};
 use crate::event::{CloudEvent, EventType, Kind, Object};
 use crate::ids::RecordId;
@@ -15,10 +18,13 @@ use serde_json::{Value, json};
 /// KB.
 const MAX_NAME_BYTES: usize = 200;
 const MAX_DATA_BYTES: usize = 120;
+/// The largest answer that is stored in the record of the commit that it completes a task with. In a larger one, what it has in
+/// common with the payload is further away than compression looks back.
+const MAX_COMPLETING_BYTES: usize = 16 * 1024;
 /// The members of an answer's data that the execution itself knows.
 const SCOPE: [&str; 3] = ["project", "stage", "service"];
 
-/// A `.started` in short form.
+/// An answer in short form: without what its execution knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bare {
     #[serde(rename = "s")]
@@ -34,22 +40,55 @@ pub struct Bare {
     /// The data besides the scope.
     #[serde(rename = "d", default, skip_serializing_if = "Object::is_empty")]
     pub data: Object,
+    /// Whether it is a `.finished`.
+    #[serde(rename = "f", default, skip_serializing_if = "std::ops::Not::not")]
+    pub finished: bool,
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub git_commit_id: Option<String>,
 }
 
 impl Bare {
+    fn new(event: &CloudEvent, kind: ReactionKind, at: Timestamp) -> Self {
+        let data = event.data.iter().filter(|(name, _)| !SCOPE.contains(&name.as_str()));
+        Self {
+            source: event.source.clone(),
+            id: event.id.clone(),
+            time: event.time,
+            at,
+            data: data.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            finished: kind == ReactionKind::Finished,
+            git_commit_id: event.git_commit_id.clone(),
+        }
+    }
+
     /// The short form of a `.started` of this task, if the event is short and adds nothing to the payload.
     pub fn of(event: &CloudEvent, task: &TaskName, at: Timestamp) -> Option<Self> {
-        let data: Object = event
-            .data
-            .iter()
-            .filter(|(name, _)| !SCOPE.contains(&name.as_str()))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let bare = Self::new(event, ReactionKind::Started, at);
         let merges = Reaction::of(event, ReactionKind::Started, task.as_str(), at).has_data;
         let short = event.source.len() + event.id.len() <= MAX_NAME_BYTES
-            && Value::Object(data.clone()).to_string().len() <= MAX_DATA_BYTES;
-        let bare = Self { source: event.source.clone(), id: event.id.clone(), time: event.time, at, data };
+            && Value::Object(bare.data.clone()).to_string().len() <= MAX_DATA_BYTES;
         (short && !merges && event.git_commit_id.is_none()).then_some(bare)
+    }
+
+    /// The short form of the answer that completes a task of `x`, if it is not too large and nothing of it gets lost.
+    pub fn completing(
+        x: &Execution,
+        task: &TaskName,
+        trigger: &RecordId,
+        answer: (ReactionKind, &CloudEvent, Timestamp),
+    ) -> Option<Self> {
+        let (kind, event, at) = answer;
+        let bare = Self::new(event, kind, at);
+        (event.size() <= MAX_COMPLETING_BYTES && bare.event(x, task.as_str(), trigger) == *event).then_some(bare)
+    }
+
+    /// The answers in a record that have no items of their own.
+    pub fn all(record: &Record) -> Vec<Self> {
+        let bare = |value: &Value| match value {
+            Value::String(text) => serde_json::from_str(text).ok(),
+            object => Self::deserialize(object).ok(),
+        };
+        record.inputs.iter().filter_map(bare).collect()
     }
 
     /// The original event.
@@ -60,12 +99,12 @@ impl Bare {
         CloudEvent {
             id: self.id.clone(),
             source: self.source.clone(),
-            ty: EventType::task(task, Kind::Started),
+            ty: EventType::task(task, if self.finished { Kind::Finished } else { Kind::Started }),
             time: self.time,
             context: x.context.clone(),
             authors: vec![],
             triggered_id: Some(trigger.uuid().to_string()),
-            git_commit_id: None,
+            git_commit_id: self.git_commit_id.clone(),
             data,
         }
     }

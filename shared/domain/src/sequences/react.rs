@@ -80,6 +80,7 @@ pub(super) fn executor(x: &Execution, trigger: RecordId, answer: Answer<'_>, fac
     show::answered(&mut step.next, started, event);
     if complete_with(started, finished) {
         step.last = Some(event.clone());
+        step.answer = Bare::completing(x, &task.name, &trigger, answer);
         complete(step)
     } else {
         hasten(&mut step.next, facts);

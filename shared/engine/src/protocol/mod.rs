@@ -23,6 +23,7 @@ mod kind;
 pub mod letters;
 pub(crate) mod level;
 mod owed;
+mod packed;
 pub mod page;
 pub mod record;
 mod run;

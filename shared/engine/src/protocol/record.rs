@@ -1,6 +1,9 @@
 //! Transition records in the table. A record lies in its subject's partition under a key that ends in the hash of its content, so
 //! competing writers never overwrite each other; the committed state names its record, and each record names the previous one.
+//!
+//! The hash is that of the text, packed or not: the same id always has the same bytes, whatever packs them.
 
+use super::packed;
 use super::subject::{RecordOf, Subject};
 use crate::item::{Item, Key, MAX_ITEM_BYTES};
 use crate::keys;
@@ -9,10 +12,13 @@ use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::RecordId;
 use keelway_domain::time::{Span, Timestamp};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The largest record, in bytes: its item has a key and other attributes besides.
 pub const MAX_BYTES: usize = MAX_ITEM_BYTES - 10 * 1024;
+/// An item of this size costs one write unit.
+const WRITE_UNIT: usize = 1024;
 /// Clocks of functions differ by less than this.
 pub const SKEW: Span = Span::seconds(60);
 /// How many records are read one by one, because there are rarely more; further ones are read in pages. A message that a person
@@ -32,12 +38,27 @@ pub fn key(x: &impl Subject, id: &RecordId) -> Key {
 /// The item of a transition's record.
 pub(super) fn item<S: Subject>(x: &S, record: Option<&RecordOf<S>>, expires: Timestamp) -> Option<Item> {
     let (id, record) = x.record().zip(record)?;
-    Some(Item::new(key(x, &id)).with("j", record.to_bytes()).with("ttl", expires.0 / 1000))
+    let plain = Item::new(key(x, &id)).with("j", record.to_bytes()).with("ttl", expires.0 / 1000);
+    Some(if S::PACKS_RECORDS && plain.size() > WRITE_UNIT { pack(plain) } else { plain })
+}
+
+/// The item with its text packed, if that makes it smaller.
+fn pack(plain: Item) -> Item {
+    let bytes = plain.text("j").and_then(|text| packed::pack(text).filter(|bytes| bytes.len() < text.len()));
+    match bytes {
+        Some(bytes) => plain.with("j", bytes),
+        None => plain,
+    }
+}
+
+/// The text of a record, packed or not.
+pub fn text(item: &Item) -> Option<Cow<'_, str>> {
+    item.text("j").map(Cow::Borrowed).or_else(|| packed::unpack(item.bytes("j")).map(Cow::Owned))
 }
 
 /// Reads a stored record.
 pub fn decode<S: Subject>(item: Option<&Item>) -> Option<RecordOf<S>> {
-    item.and_then(|item| item.text("j")).and_then(|text| serde_json::from_str(text).ok())
+    item.and_then(text).and_then(|text| serde_json::from_str(&text).ok())
 }
 
 /// A record of a subject by its id.

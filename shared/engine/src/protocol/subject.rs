@@ -26,6 +26,9 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     const PART: &'static str;
     /// The newest format of its items that this code knows. Messages for items with a newer format wait for newer code.
     const FORMAT: i64;
+    /// Whether its records are packed if they need more than one write unit otherwise. Code that packs them writes a format that
+    /// code which cannot read them does not know.
+    const PACKS_RECORDS: bool = false;
     /// Whether every message, and not only a wake-up, may decide something because time has passed. A copy of an acknowledged
     /// message may then commit without ever being redelivered: see [`Loaded::owes`].
     const ANY_MESSAGE_BY_CLOCK: bool = false;

@@ -131,9 +131,11 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
         match decide(x, input, &reading.facts(engine.ports.now(), self.cause, &flags)) {
             Decision::Commit(transition) => {
                 let Some(mut change) = engine.change(loaded, *transition).await? else { return Ok(Verdict::Again) };
-                // A decision is an event of the commit's own record; a bare `.started` is kept in the execution.
+                // A decision is an event of the commit's own record. A bare `.started` is kept in the execution, and the record
+                // has the answer that completes the task.
                 let kept = |bare: &Bare| (bare.at, &bare.source, &bare.id) == (self.at, &self.event.source, &self.event.id);
-                if !self.by_person && !change.next.bare.iter().any(kept) {
+                let recorded = || change.record.as_ref().is_some_and(|record| Bare::all(record).iter().any(kept));
+                if !self.by_person && !change.next.bare.iter().any(kept) && !recorded() {
                     change.items.push(history::event(&engine.limits, &self.to.project, self.event, self.at, Recorded::None));
                 }
                 Ok(Verdict::Commit(Box::new(change)))

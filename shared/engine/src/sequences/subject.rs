@@ -17,7 +17,8 @@ impl Subject for Execution {
     type Duty = Duty;
 
     const PART: &'static str = NAME;
-    const FORMAT: i64 = codec::FORMAT;
+    const FORMAT: i64 = codec::EXECUTIONS;
+    const PACKS_RECORDS: bool = true;
 
     fn key(&self) -> Key {
         keys::execution(&Address::of(self))

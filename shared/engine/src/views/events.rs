@@ -1,7 +1,8 @@
 //! The history of a context: incoming events and the engine's events, in the order in which they happened.
 //!
-//! Input is recorded as items of its own. What the engine sends is in the transition records; only those in the chain
-//! that begins at the execution were committed: records of lost races are not shown.
+//! Input is recorded as items of its own, except short answers and those that complete a task: they are in the transition records,
+//! as is what the engine sends. Only records in the chain that begins at the execution were committed: records of lost races are
+//! not shown.
 
 use super::execution::Shown;
 use super::{MAX_PAGE, Position, TimePage, Views, Window, place, split};
@@ -15,10 +16,10 @@ use futures_util::future::{try_join, try_join_all};
 use keelway_domain::event::{CloudEvent, PREFIX};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
-use keelway_domain::sequences::{Bare, Execution, Record};
+use keelway_domain::sequences::{Bare, Execution, Record, content};
 use keelway_domain::time::{Span, Timestamp};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Contexts read for one page, and how many of them at once: their histories are in memory together.
 const CONTEXTS: usize = 50;
@@ -249,6 +250,7 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
         records.iter().filter_map(|item| Some((item.key.sk.as_str(), record::decode::<Execution>(Some(item))?))).collect();
     let mut inputs: BTreeMap<&str, Happened> =
         inputs.iter().filter_map(|item| Some((item.key.sk.as_str(), input(item)?))).collect();
+    let own: HashSet<String> = inputs.keys().map(|sort| (*sort).to_owned()).collect();
     let mut answers: HashMap<String, Vec<&str>> = HashMap::new();
     for (sort, happened) in &inputs {
         if let Some(trigger) = &happened.event.triggered_id {
@@ -264,7 +266,9 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
             order.extend(record.events(&id, &x.context).into_iter().map(|event| Happened { at, event, verdict: None }));
             let answered = answers.remove(&id.uuid().to_string()).unwrap_or_default();
             order.extend(answered.into_iter().filter_map(|sort| inputs.remove(sort)));
-            order.extend(bare_answers(x, (&id, record), chain.get(place + 1).map(|(_, next)| *next)));
+            let bare = bare_answers(x, (&id, record), chain.get(place + 1).map(|(_, next)| *next));
+            // A worker that lost its race may have given it an item.
+            order.extend(bare.into_iter().filter(|bare| !own.contains(&keys::event_sort(bare.at, content(&bare.event)))));
         }
     }
     order.extend(inputs.into_values());
@@ -273,12 +277,12 @@ fn in_order(inputs: &[Item], executions: &[Shown], records: &[Item]) -> Vec<Happ
 }
 
 /// The answers to a record's trigger that have no items of their own: the next record holds them, or the execution while the task
-/// is open.
+/// is open. The answer that completed the task is one of them.
 fn bare_answers(x: &Execution, (id, record): (&RecordId, &Record), next: Option<&Record>) -> Vec<Happened> {
     let trigger = record.events.iter().find(|draft| draft.id.is_none());
     let task = trigger.and_then(|draft| draft.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")).unwrap_or_default();
     let bare: Vec<Bare> = match next {
-        Some(next) => next.inputs.iter().filter_map(|text| serde_json::from_str(text).ok()).collect(),
+        Some(next) => Bare::all(next),
         None => x.bare.clone(),
     };
     bare.into_iter().map(|bare| Happened { at: bare.at, event: bare.event(x, task, id), verdict: None }).collect()

@@ -108,6 +108,7 @@ impl Shipyards {
                 git_commit_id: None,
                 data: object(json!({"project": PROJECT, "stage": stage, "service": SERVICE, "n": i})),
             };
+            let event = if self.rollout.is_some() { super::versions::large(event) } else { event };
             sim.plan(at, Action::Emit(Box::new(event), Tag::Trigger));
         }
         for (n, order, stage) in self.plan.orders.clone() {

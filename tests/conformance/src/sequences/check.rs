@@ -9,6 +9,7 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::sequences::{Class, End, Execution, Lane};
 use keelway_engine::item::{Item, Key};
+use keelway_engine::protocol::record;
 use keelway_engine::schedules;
 use keelway_engine::sequences::keys::{self, LaneKey};
 use keelway_engine::sequences::{Address, codec};
@@ -79,7 +80,7 @@ impl Watch {
                 self.entry(change, step);
             } else if sk.starts_with("T#")
                 && let (Some(old), Some(new)) = (&change.old, &change.new)
-                && old.text("j") != new.text("j")
+                && record::text(old) != record::text(new)
             {
                 return Err(format!("transition record {} was overwritten with other content", change.key));
             }
@@ -284,7 +285,7 @@ fn root_epoch(key: &Key, x: &Execution, table: &Table) -> u32 {
 /// The record an execution names.
 pub fn record(x: &Execution, table: &Table) -> Option<keelway_domain::sequences::Record> {
     let item = table.peek(&keys::record(&x.project, &x.context, &x.record?))?;
-    serde_json::from_str(item.text("j")?).ok()
+    record::decode::<Execution>(Some(item))
 }
 
 /// The executions its last record sets off.

@@ -15,10 +15,12 @@ mod repeats;
 mod rest;
 mod still;
 mod timetable;
+mod versions;
 
 pub use plan::Plan;
 pub use planted::Plant;
 pub use still::nobody_waits;
+pub use versions::side_by_side;
 
 use crate::sim::{self, Scenario, Sim, Stats, Violation};
 use actors::{Action, Tag};
@@ -37,7 +39,7 @@ use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use plan::{PROJECT, REVISION};
-use planted::{Planted, Seen};
+use planted::{Planted, Rollout, Seen};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -58,6 +60,8 @@ pub struct Shipyards {
     expired: bool,
     /// What all workers' ports saw.
     seen: Arc<Mutex<Seen>>,
+    /// Whether two versions handle the messages.
+    rollout: Option<Arc<Rollout>>,
 }
 
 /// Runs one seed.
@@ -99,6 +103,7 @@ impl Shipyards {
             order_lost: false,
             expired: false,
             seen: Arc::default(),
+            rollout: None,
         }
     }
 
@@ -114,8 +119,10 @@ impl Scenario for Shipyards {
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
         let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
-        let limits = Limits { retention, max_executions, ..Limits::default() };
-        let ports = Planted::new(&ports, self.plant, self.seen.clone());
+        // With two versions, nobody asks what is open.
+        let polled = self.rollout.is_none();
+        let limits = Limits { retention, max_executions, polled, ..Limits::default() };
+        let ports = Planted::new(&ports, self.plant, (self.seen.clone(), self.rollout.clone()));
         let engine = Sequences::new(ports.ports().clone(), limits);
         Arc::new(Hand { engine, ports, schedules: !self.plan.extras.schedules.is_empty() })
     }
@@ -168,9 +175,15 @@ impl Scenario for Shipyards {
         self.watch.repeats(cause)
     }
     fn come_to_an_end(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        if let Some(rollout) = &self.rollout {
+            rollout.complete();
+        }
         self.end_everything(sim)
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
+        if let Some(rollout) = &self.rollout {
+            sim.stats.add("waited for the later version", rollout.waited());
+        }
         self.check_rest(sim)?;
         self.replay(sim)
     }

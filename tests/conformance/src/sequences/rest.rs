@@ -5,9 +5,9 @@ use super::actors::{Action, Asked, Tag};
 use super::check::{decode, record};
 use super::plan::Order;
 use crate::sim::Sim;
-use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX};
 use keelway_domain::ids::{ExecutionId, RecordId};
-use keelway_domain::sequences::{End, Execution, Lane, Record, content, domain_event_starts};
+use keelway_domain::sequences::{Bare, End, Execution, Lane, Record, content, domain_event_starts};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::protocol::Handled;
@@ -138,6 +138,7 @@ impl Shipyards {
         let core = world.core();
         let table = &core.table;
         let mut chains: HashMap<String, HashSet<u64>> = HashMap::new();
+        let mut recorded: HashSet<(String, u64)> = HashSet::new();
         let mut executions: HashMap<String, i64> = HashMap::new();
         for key in &self.watch.executions {
             let x = table.peek(key).ok_or("an execution is gone").map(decode)??;
@@ -170,6 +171,7 @@ impl Shipyards {
                 *executions.entry(key.pk.clone()).or_default() += 1;
             }
             super::repeats::rounds(&x, self.plan.extras.actions, table, &core.bus)?;
+            recorded.extend(answers(&x, &chain).map(|content| (key.pk.clone(), content)));
             let absorbed = chain.iter().flat_map(|(_, record)| record.absorbed.iter().copied());
             chains.entry(key.pk.clone()).or_default().extend(absorbed.chain(x.reactions.iter().map(|r| r.content)));
         }
@@ -192,7 +194,7 @@ impl Shipyards {
         }
         sim.stats.add("firings", self.watch.timetable.at_rest(table)?);
         super::repeats::retried(&self.seen().promised, table)?;
-        self.check_inputs(sim, table, &chains)
+        self.check_inputs(sim, table, &chains, recorded)
     }
 
     /// Exactly one `.finished`, at most one `.started`, and everything committed was published.
@@ -226,8 +228,13 @@ impl Shipyards {
     }
 
     /// Every acknowledged input is in the state, or recorded.
-    fn check_inputs(&self, sim: &Sim<Self>, table: &Table, chains: &HashMap<String, HashSet<u64>>) -> Result<(), String> {
-        let mut recorded: HashSet<(String, u64)> = HashSet::new();
+    fn check_inputs(
+        &self,
+        sim: &Sim<Self>,
+        table: &Table,
+        chains: &HashMap<String, HashSet<u64>>,
+        mut recorded: HashSet<(String, u64)>,
+    ) -> Result<(), String> {
         let mut lost_and_found = false;
         for item in table.items() {
             if let Some(content) = keys::event_content(&item.key.sk) {
@@ -350,6 +357,20 @@ fn starts(event: &CloudEvent) -> Vec<Address> {
         }
         _ => vec![to(root)],
     }
+}
+
+/// The contents of the answers that committed records have.
+fn answers<'c>(x: &'c Execution, chain: &'c [(RecordId, Record)]) -> impl Iterator<Item = u64> + 'c {
+    chain.iter().flat_map(|(id, record)| {
+        let trigger = record.previous(id.subject).and_then(|id| Some((id, &chain.iter().find(|(one, _)| *one == id)?.1)));
+        let of = |bare: &Bare| {
+            let (id, before) = trigger.as_ref()?;
+            let task =
+                before.events.iter().find(|draft| draft.id.is_none())?.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")?;
+            Some(content(&bare.event(x, task, id)))
+        };
+        Bare::all(record).iter().filter_map(of).collect::<Vec<_>>()
+    })
 }
 
 /// The committed records of an execution, newest first.

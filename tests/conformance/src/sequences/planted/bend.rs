@@ -2,6 +2,7 @@
 
 use super::{Mistake, Plant, State, by_itself, extras, first_ask, is_entry, is_execution, is_lock, remade, sweeps};
 use crate::bent::{Bend, By, Left, unconditional};
+use crate::sequences::versions;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::keys::MAIN;
@@ -15,7 +16,7 @@ fn is_context(key: &Key) -> bool {
 
 impl Bend for Mistake {
     fn is_mistaken(&self) -> bool {
-        self.plant.is_some()
+        self.plant.is_some() || self.state().earlier
     }
 
     fn begin(&self, received: Option<&Received>) {
@@ -33,9 +34,10 @@ impl Bend for Mistake {
             }
             _ => {}
         }
+        let earlier = self.rollout.as_ref().is_some_and(|rollout| rollout.is_earlier());
         let mut state = self.state();
         let older = std::mem::take(&mut state.older);
-        *state = State { message, outside, cause, older, reads: state.reads, ..State::default() };
+        *state = State { message, outside, cause, earlier, older, reads: state.reads, ..State::default() };
     }
     fn answered(&self, key: &Key) {
         if key.pk == "SWEEP" {
@@ -58,6 +60,9 @@ impl Bend for Mistake {
 
     fn read(&self, item: Item, by: By) -> Option<Item> {
         self.note_revision(&item);
+        if self.state().earlier {
+            return Some(self.as_earlier(item));
+        }
         let granted = || matches!(self.state().message, Some(Message::Granted { .. }));
         Some(match self.plant {
             Some(Plant::ContextNotRead) if by == By::Batch && is_context(&item.key) && granted() => return None,
@@ -116,6 +121,7 @@ impl Bend for Mistake {
                 remove.retain(|name| name != "hd");
             }
             (Some(Plant::StaleUnmarked), Write::Put(item, _)) if item.text("vd") == Some("stale") => drop(item.attrs.remove("vd")),
+            (Some(Plant::AnswerTakenForKept), Write::Put(item, _)) if self.is_taken_for_kept(item) => return None,
             (Some(Plant::ActionsBeginAnew), Write::Put(item, _)) => extras::forget_actions(item),
             (Some(Plant::LockUnconditional), Write::Update { key, .. }) if is_lock(key) => return Some(unconditional(write)),
             (Some(Plant::ContextOverwritten), Write::Put(item, _)) if is_context(&item.key) => return Some(unconditional(write)),
@@ -124,6 +130,9 @@ impl Bend for Mistake {
             }
             (Some(Plant::CheckStripped), Write::Add { .. }) => return Some(unconditional(write)),
             _ => {}
+        }
+        if self.state().earlier {
+            return Some(versions::written(write, is_execution));
         }
         (!self.forgets(&write)).then_some(write)
     }

@@ -5,6 +5,7 @@ use keelway_domain::ids::{SubjectId, event_id};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Query, Write};
+use keelway_engine::protocol::record;
 use keelway_engine::schedules;
 use keelway_engine::sequences::{Message, keys};
 use serde_json::Value;
@@ -20,7 +21,7 @@ fn is_project(key: &Key) -> bool {
 /// A record whose payload says nothing of the actions that were tried.
 pub(super) fn forget_actions(item: &mut Item) {
     let Some(mut json) =
-        item.text("j").filter(|_| item.key.sk.starts_with("T#")).and_then(|text| serde_json::from_str::<Value>(text).ok())
+        record::text(item).filter(|_| item.key.sk.starts_with("T#")).and_then(|text| serde_json::from_str::<Value>(&text).ok())
     else {
         return;
     };

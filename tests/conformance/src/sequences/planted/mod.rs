@@ -3,14 +3,17 @@
 mod bend;
 mod extras;
 mod plant;
+mod rollout;
 mod sweeps;
 
 pub use plant::Plant;
+pub use rollout::Rollout;
 
 use crate::bent::Bent;
 use keelway_domain::cause::Cause;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Page, Write};
+use keelway_engine::protocol::record;
 use keelway_engine::sequences::{Address, Body, Incoming, Message};
 use keelway_world::worker::Worker;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -43,6 +46,10 @@ struct State {
     outside: bool,
     /// The message as a cause of its own.
     cause: u64,
+    /// The worker runs the earlier version.
+    earlier: bool,
+    /// An answer was put into a record.
+    answered: bool,
     /// It is a tick of the sweep.
     sweeps: bool,
     /// When each lane was last looked at.
@@ -70,6 +77,7 @@ pub struct Mistake {
     inner: Worker,
     plant: Option<Plant>,
     seen: Arc<Mutex<Seen>>,
+    rollout: Option<Arc<Rollout>>,
     state: Mutex<State>,
 }
 
@@ -96,7 +104,9 @@ fn first_ask(key: &Key) -> Key {
 
 /// A record that says it was made by another message.
 fn remade(item: Item, by: u64) -> Item {
-    let Some(mut json) = item.text("j").and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()) else { return item };
+    let Some(mut json) = record::text(&item).and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok()) else {
+        return item;
+    };
     json["m"] = by.into();
     item.with("j", json.to_string())
 }
@@ -112,9 +122,9 @@ fn by_itself(delivery: &Incoming) -> u64 {
 }
 
 impl Planted {
-    /// Around these ports.
-    pub fn new(inner: &Worker, plant: Option<Plant>, seen: Arc<Mutex<Seen>>) -> Self {
-        Self::with(inner, Mistake { inner: inner.clone(), plant, seen, state: Mutex::default() })
+    /// Around these ports. With a `rollout`, each message may meet the earlier version.
+    pub fn new(inner: &Worker, plant: Option<Plant>, (seen, rollout): (Arc<Mutex<Seen>>, Option<Arc<Rollout>>)) -> Self {
+        Self::with(inner, Mistake { inner: inner.clone(), plant, seen, rollout, state: Mutex::default() })
     }
 }
 

@@ -93,4 +93,6 @@ plants! {
     OlderStays,
     /// Who is held back and ends is still marked.
     HeldKept,
+    /// An answer that is in a record of a lost race is not kept in another way.
+    AnswerTakenForKept,
 }

@@ -1,13 +1,15 @@
 //! Mistakes of the sweep, of what is published, and of what is forgotten.
 
 use super::{Mistake, Plant, is_execution};
+use crate::sequences::versions;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
-use keelway_domain::sequences::Record;
+use keelway_domain::sequences::{Bare, Execution, Record};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::record_id;
 use keelway_engine::ports::{BusEntry, Write};
-use keelway_engine::sequences::Message;
+use keelway_engine::protocol::record;
+use keelway_engine::sequences::{Message, keys};
 
 impl Mistake {
     /// An item as a mistaken sweep sees it.
@@ -56,11 +58,31 @@ impl Mistake {
     }
 }
 
+impl Mistake {
+    /// An item as the earlier version sees it.
+    pub(super) fn as_earlier(&self, item: Item) -> Item {
+        let seen = versions::read(item.clone(), is_execution(&item.key));
+        if let Some(rollout) = self.rollout.as_ref().filter(|_| seen != item) {
+            rollout.wait();
+        }
+        seen
+    }
+
+    /// Whether an event's item follows a record with an answer, in one message.
+    pub(super) fn is_taken_for_kept(&self, item: &Item) -> bool {
+        let has_answer = |record: &Record| Bare::all(record).iter().any(|answer| answer.finished);
+        let answered = record::decode::<Execution>(Some(item)).as_ref().is_some_and(has_answer);
+        let mut state = self.state();
+        state.answered |= answered;
+        state.answered && item.key.sk.starts_with(keys::EVENT)
+    }
+}
+
 /// The events of records that are only about to be committed.
 pub(super) fn published_early(puts: &[Item]) -> Vec<BusEntry> {
     let events = puts.iter().filter_map(|item| {
         let id = record_id(&item.key.sk)?;
-        let record = serde_json::from_str::<Record>(item.text("j")?).ok()?;
+        let record = record::decode::<Execution>(Some(item))?;
         let context = Context::new(item.key.pk.split('#').nth(2)?).ok()?;
         Some(record.events(&id, &context))
     });

@@ -5,6 +5,7 @@
 mod contention;
 mod costs;
 mod duplicates;
+mod kept;
 mod lanes_and_expiry;
 mod leftovers;
 mod listing;
@@ -12,12 +13,13 @@ mod loops;
 mod regressions;
 mod scale;
 mod sizes;
+mod unlisted;
 
 use crate::suite::suite;
 use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::plants::Family;
-use keelway_conformance::sequences::{Plant, simulate, simulate_without_sweeps};
+use keelway_conformance::sequences::{Plant, side_by_side, simulate, simulate_without_sweeps};
 use keelway_conformance::sim;
 use keelway_world::core::Method;
 use keelway_world::sequences::{Keptn, SequencesWorld, cases};
@@ -37,6 +39,19 @@ fn a_seed_is_the_whole_story() {
         let run = || simulate(seed, None, true).map(|stats| stats.0).map_err(|violation| (violation.rule, violation.trace));
         assert_eq!(run(), run(), "seed {seed} ran differently the second time");
     }
+}
+
+#[test]
+fn two_versions_work_side_by_side() {
+    sim::hold(4_000, "KEELWAY_VERSIONS_SEED", side_by_side);
+    let waited =
+        |seed| side_by_side(seed, false).map_or(0, |stats| stats.0.get("waited for the later version").copied().unwrap_or(0));
+    assert!((0..20).map(waited).sum::<u64>() > 0, "the earlier version never met what it cannot read");
+}
+
+#[test]
+fn one_seed_of_two_versions() {
+    sim::one("KEELWAY_VERSIONS_SEED", side_by_side);
 }
 
 /// How many cases the list has.

@@ -5,6 +5,7 @@ use keelway_domain::event::{EventType, Kind};
 use keelway_domain::names::SequenceName;
 use keelway_domain::sequences::Execution;
 use keelway_domain::shipyard::{MAX_FOLLOW_UPS, Sequence, Shipyard};
+use keelway_engine::protocol::record;
 use keelway_engine::sequences::keys;
 use serde_json::json;
 
@@ -88,5 +89,5 @@ fn more_follow_ups_than_are_allowed_are_noted() {
     let noted = format!("more than {MAX_FOLLOW_UPS} sequences are triggered on this");
     let partition = keys::context_partition(&project(), &context("c1"));
     let core = stand.world.core();
-    assert!(core.table.partition(&partition).any(|item| item.text("j").is_some_and(|record| record.contains(&noted))));
+    assert!(core.table.partition(&partition).any(|item| record::text(item).is_some_and(|record| record.contains(&noted))));
 }
