@@ -4,6 +4,7 @@
 //! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`];
 //! [`Tested`] is what all of it needs of an engine.
 
+pub mod account;
 pub mod at_once;
 pub mod bus;
 pub mod case;
@@ -15,6 +16,7 @@ pub mod fork;
 pub mod halves;
 pub mod promotions;
 pub mod queue;
+pub mod quota;
 pub mod rng;
 pub mod sequences;
 pub mod story;
