@@ -9,7 +9,8 @@ use std::path::Path;
 /// The answers of executors to a task: `started` and `finished`.
 const ANSWERS: f64 = 2.0;
 
-fn prices() -> Result<Value, Problem> {
+/// The price file.
+pub fn prices() -> Result<Value, Problem> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../infra/prices.json");
     let text = std::fs::read_to_string(&path).map_err(|error| Problem::of(&path.display().to_string(), error))?;
     serde_json::from_str(&text).map_err(|error| Problem::of("infra/prices.json", error))
