@@ -24,7 +24,7 @@ CLOUD = ROOT / "infra" / "local" / "cloud.py"
 MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose
 # other features, and build everything a second time.
-IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model")
+IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model", "--test=scale")
 SLOWEST = 10
 # A line of the suite on the local cloud: `test lanes::thawed ... ok <2.1s>`.
 CLOUD_TEST = re.compile(r"^test (\S+) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)

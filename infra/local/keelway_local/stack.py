@@ -238,6 +238,8 @@ def deploy(state, name, functions, parameters, endpoint=None):
               "TokenRequests": "0", "AddressRequests": "0",
               # There is no concurrency pool to protect here, and measurements need more.
               "ApiReservedConcurrency": "none",
+              # Each execution at the same time is a process of this machine.
+              "SequencesConcurrency": "10",
               "RolesBoundaryArn": _boundary(name, endpoint), **parameters}
     unknown = sorted(set(values) - set(template["Parameters"]))
     if unknown:

@@ -6,20 +6,25 @@ use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::Scope;
 use std::time::Duration;
 
-/// Reports the distribution of times in milliseconds.
-pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) {
+/// Reports the distribution of times in milliseconds; their median.
+pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) -> f64 {
     samples.sort_unstable();
     let group = format!("latency on this machine, {name}, {} samples", samples.len());
-    for (what, percent) in [("p50", 50), ("p99", 99), ("most", 100)] {
+    let value = |percent: usize| {
         let place = (samples.len() * percent).div_ceil(100).saturating_sub(1);
-        let value = samples.get(place).copied().unwrap_or_default();
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of a bench")]
-        report.row(&group, what, value as f64, "ms", Aim::None);
+        let value = samples.get(place).copied().unwrap_or_default() as f64;
+        value
+    };
+    for (what, percent) in [("p50", 50), ("p99", 99), ("most", 100)] {
+        report.row(&group, what, value(percent), "ms", Aim::None);
     }
+    value(50)
 }
 
-/// The latency from a task's `finished` to the next task's `triggered`, in this many sequences of six tasks: five steps each.
-pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
+/// The latency from a task's `finished` to the next task's `triggered`, in this many sequences of six tasks: five steps each. The
+/// median.
+pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<f64, Problem> {
     let mut samples = vec![];
     for n in 0..sequences {
         let scope = Scope::new(PROJECT, STAGE, &format!("task-{}", n % 4));
@@ -31,8 +36,7 @@ pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Pro
             samples.push(triggered.sent - finished.sent);
         }
     }
-    tell(report, "`finished` accepted to the next `triggered`", samples);
-    Ok(())
+    Ok(tell(report, "`finished` accepted to the next `triggered`", samples))
 }
 
 /// The latency from an execution's end to the next one's start, with this many deliveries on one lane.

@@ -13,27 +13,40 @@ const TASKS: usize = 6;
 /// The unit in which Linux reports times to programs, whatever its own clock (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Measures both with this many concurrent sequences, each on a lane of its own.
-pub fn measure(bed: &Bed, sequences: usize, report: &mut Report) -> Result<(), Problem> {
+/// Measures both with this many concurrent sequences, each on a lane of its own, whose messages come in batches; and with a few
+/// sequences one after the other, whose messages come alone. The CPU time of a message that comes alone, in milliseconds.
+pub fn measure(bed: &Bed, sequences: usize, report: &mut Report) -> Result<Option<f64>, Problem> {
     if !bed.cloud.can(Ability::Processes) {
         report.note(format!("CPU time and memory are not measured: {}", Ability::Processes.missing()));
-        return Ok(());
+        return Ok(None);
     }
     let function = bed.stack.output("SequencesFunctionName");
     // Runs once without counting, to start the processes that the load needs.
     play(bed, sequences)?;
-    let (before, lines) = (times(&function)?, bed.observer.line_count());
-    play(bed, sequences)?;
-    let (after, lines) = (times(&function)?, bed.observer.line_count() - lines);
-    // A new process started at zero.
-    let seconds: f64 = after.iter().map(|(pid, seconds)| seconds - before.get(pid).copied().unwrap_or_default()).sum();
+    let (seconds, messages) = taken(bed, &function, || play(bed, sequences))?;
+    let (alone, of) = taken(bed, &function, || (0..sequences.div_ceil(4)).try_for_each(|_| play(bed, 1)))?;
     #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
-    let (tasks, messages) = ((sequences * TASKS) as f64, lines as f64);
+    let tasks = (sequences * TASKS) as f64;
     let group = format!("cpu, {sequences} sequences of {TASKS} tasks at once, user and system time of the sequences function");
     report.row(&group, "1,000 tasks, with their sequences", seconds / tasks * 1000.0, "s", Aim::AtMost(5.0));
     report.row(&group, "one message", seconds / messages * 1000.0, "ms", Aim::None);
     report.row(&group, "messages handled", messages, "", Aim::None);
-    memory(bed, report)
+    report.row(&group, "messages in a second of CPU time, in batches of up to ten", messages / seconds, "", Aim::None);
+    report.row(&group, "messages in a second of CPU time, one by one", of / alone, "", Aim::None);
+    memory(bed, report)?;
+    Ok(Some(alone / of * 1000.0))
+}
+
+/// The CPU time of a function's processes during some work, in seconds, and the messages handled.
+fn taken(bed: &Bed, function: &str, work: impl FnOnce() -> Result<(), Problem>) -> Result<(f64, f64), Problem> {
+    let (before, lines) = (times(function)?, bed.observer.line_count());
+    work()?;
+    let (after, lines) = (times(function)?, bed.observer.line_count() - lines);
+    // A new process started at zero.
+    let seconds: f64 = after.iter().map(|(pid, seconds)| seconds - before.get(pid).copied().unwrap_or_default()).sum();
+    #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+    let messages = lines as f64;
+    Ok((seconds, messages))
 }
 
 fn play(bed: &Bed, sequences: usize) -> Result<(), Problem> {

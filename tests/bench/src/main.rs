@@ -3,8 +3,9 @@
 //! memory and latencies. Promotions and deployments are counted in memory, promotions against a git host. Aims are printed beside
 //! the values; only a malfunction is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` measure only that: they need neither a
-//! stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
+//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench recovery` and `keelway-bench scale` measure only that:
+//! they need neither a stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
+//! `keelway-bench tables` writes the tables of `docs/scale.md`.
 //!
 //! `keelway-bench bill` tells what an idle month and a month of three teams cost, and `keelway-bench bill --write` writes that into
 //! `docs/costs.md`; a test compares the two.
@@ -23,6 +24,7 @@ mod price;
 mod promotions;
 mod recovery;
 mod report;
+mod scale;
 mod size;
 mod start;
 
@@ -35,6 +37,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
+const USAGE: &str = "usage: keelway-bench [promotions | deployments | recovery | scale [times smaller] | tables | latency | \
+                     bill [--write] | short]";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -43,10 +48,13 @@ fn main() -> ExitCode {
         ["promotions"] => counted(promotions::count),
         ["deployments"] => counted(deployments::count),
         ["recovery"] => counted(|report, _, say| recovery::measure(report, say)),
+        ["scale"] => counted(scale::count),
+        ["scale", smaller] => smaller.parse::<usize>().map_err(|error| Problem::of("scale", error)).and_then(scaled),
+        ["tables"] => scale::tables(),
         ["latency"] => latency(),
         ["bill"] => bill::print(),
         ["bill", "--write"] => bill::write(),
-        _ => Err("usage: keelway-bench [promotions | deployments | recovery | latency | bill [--write] | short]".into()),
+        _ => Err(USAGE.into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,16 +81,25 @@ fn counted(count: impl Fn(&mut Report, &Size, &dyn Fn(&str)) -> Result<(), Probl
     Ok(())
 }
 
-fn latencies(bed: &Bed, size: &Size, report: &mut Report, say: &impl Fn(&str)) -> Result<(), Problem> {
+/// Measures latencies; the median from one task to the next, in milliseconds.
+fn latencies(bed: &Bed, size: &Size, report: &mut Report, say: &impl Fn(&str)) -> Result<f64, Problem> {
     say("latency from task to task");
-    latency::tasks(bed, size.sequences, report)?;
+    let step = latency::tasks(bed, size.sequences, report)?;
     say("latency from execution to execution on one lane");
     latency::lane(bed, size.deliveries, report)?;
     say("latency from observation to attempt");
     promotions::attempts(bed, size.attempts, report)?;
     say("latency from push to offer");
     deployments::offers(bed, size.offers, report)?;
-    latency::idle(bed, size.idle, report)
+    latency::idle(bed, size.idle, report)?;
+    Ok(step)
+}
+
+/// The loads that meet quotas, so many times smaller than in full.
+fn scaled(smaller: usize) -> Result<(), Problem> {
+    let smaller = smaller.max(1);
+    let size = Size { smaller, others: WHOLE.others / smaller, ..WHOLE };
+    counted(|report, _, say| scale::count(report, &size, say))
 }
 
 fn latency() -> Result<(), Problem> {
@@ -139,10 +156,14 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     cost::tell_queue(&mut report, &format!("{many} waiting on the lane"), &many_wait);
     price::tell(&mut report, &few)?;
     say("CPU time and memory of the functions under load");
-    load::measure(&bed, size.load, &mut report)?;
-    latencies(&bed, size, &mut report, &say)?;
+    let own = load::measure(&bed, size.load, &mut report)?;
+    let step = latencies(&bed, size, &mut report, &say)?;
+    if let Some(own) = own {
+        report.row("latency, from one task to the next", "of it, CPU time of the function", own / step * 100.0, "%", Aim::None);
+    }
     promotions::count(&mut report, size, &say)?;
     deployments::count(&mut report, size, &say)?;
+    scale::count(&mut report, size, &say)?;
     recovery::measure(&mut report, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();

@@ -66,6 +66,7 @@ impl Report {
             ("latency", &["latency"]),
             ("promotions", &["promotions"]),
             ("recovery", &["recovery"]),
+            ("scale", &["scale"]),
             ("start", &["start"]),
         ];
         for (file, kinds) in kinds {

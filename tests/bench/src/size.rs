@@ -32,6 +32,10 @@ pub struct Size {
     pub pipelines: &'static [usize],
     /// The number of stored versions when the cost of one more is compared, at least four.
     pub versions: u64,
+    /// How many times smaller than in full the loads are that meet the quotas of AWS.
+    pub smaller: usize,
+    /// The deliveries that have ended, and those that wait on one lane, when one more is counted.
+    pub others: usize,
     /// The configs of a burst, and the pushes to the tag of each.
     pub burst: (u64, u64),
 }
@@ -51,6 +55,8 @@ pub const WHOLE: Size = Size {
     hosted: SHARING,
     pipelines: &[10, 100, 1_000],
     versions: 10_000,
+    smaller: 10,
+    others: 100_000,
     burst: (100, 10),
 };
 
@@ -69,5 +75,7 @@ pub const SHORT: Size = Size {
     hosted: 2,
     pipelines: &[10],
     versions: 5,
+    smaller: 100,
+    others: 100,
     burst: (3, 2),
 };

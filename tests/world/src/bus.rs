@@ -56,16 +56,26 @@ fn fault(entry: &BusEntry) -> Option<String> {
 impl BusTwin {
     /// `PutEvents`; when `busy`, the last half of the entries fails.
     pub fn publish(&mut self, now: Timestamp, entries: &[BusEntry], busy: bool) -> Result<Vec<Option<String>>, PortError> {
+        let taken = if busy { entries.len() / 2 } else { entries.len() };
+        self.publish_some(now, entries, (taken, "InternalFailure"))
+    }
+
+    /// `PutEvents`; those behind the first `taken` entries fail with this code.
+    pub fn publish_some(
+        &mut self,
+        now: Timestamp,
+        entries: &[BusEntry],
+        (taken, code): (usize, &str),
+    ) -> Result<Vec<Option<String>>, PortError> {
         let bytes: usize = entries.iter().map(BusEntry::size).sum();
         if entries.is_empty() || entries.len() > 10 || bytes > REQUEST_BYTES {
             let reason = format!("{} entries of {bytes} bytes: 1 to 10 of {REQUEST_BYTES} together are allowed", entries.len());
             return Err(PortError::Refused { request: "PutEvents", reason });
         }
-        let taken = if busy { entries.len() / 2 } else { entries.len() };
         let mut answers: Vec<Option<String>> = entries.iter().map(fault).collect();
         for (i, entry) in entries.iter().enumerate() {
             if i >= taken && answers[i].is_none() {
-                answers[i] = Some("InternalFailure".into());
+                answers[i] = Some(code.into());
             }
             if answers[i].is_none() {
                 self.keep(now, entry.clone());

@@ -2,10 +2,11 @@
 
 use crate::bus::BusTwin;
 use crate::queue::QueueTwin;
+use crate::quota::{Quotas, Throttle, Throughput};
 use crate::rng::Rng;
 use crate::table::Table;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::ports::PortError;
+use keelway_engine::ports::{BusEntry, PortError};
 
 /// A port's method: one request each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -105,12 +106,29 @@ pub struct Core {
     pub faults: Option<Faults>,
     /// A line per request while it is `Some`.
     pub trace: Option<Vec<String>>,
+    /// The quotas of the bus and of Scheduler; none while absent. Those of the table are in `table.throughput`.
+    pub throttle: Option<Throttle>,
 }
+
+/// A client of AWS makes a request that was throttled up to this often.
+pub(crate) const TRIES: u32 = 3;
+/// It waits so long before the second time, and twice as long before each further one.
+const BACKOFF: Span = Span(25);
+/// The ports wait so long after an answer that leaves something undone.
+const BREATH: Span = Span(100);
 
 impl Core {
     /// A copy that goes its own way. Nothing goes wrong in it, and no trace is kept.
     pub(crate) fn fork(&self) -> Self {
-        Self { table: self.table.fork(), bus: self.bus.clone(), queue: self.queue.clone(), faults: None, trace: None, ..*self }
+        Self {
+            table: self.table.fork(),
+            bus: self.bus.clone(),
+            queue: self.queue.clone(),
+            faults: None,
+            trace: None,
+            throttle: None,
+            ..*self
+        }
     }
     /// Whether from here on everything is as in another world, if the same is done in both. What was counted is no part of that.
     pub(crate) fn goes_on_like(&self, other: &Self) -> bool {
@@ -152,6 +170,46 @@ impl Core {
         }
     }
 
+    /// From now on, requests beyond these quotas are throttled.
+    pub fn limit(&mut self, quotas: &Quotas) {
+        self.throttle = Some(Throttle::new(quotas, self.now));
+        self.table.throughput = Some(Throughput::new(quotas, self.now));
+    }
+
+    /// Whether the client makes a request once more that failed the n-th time (from 1), after a pause.
+    pub(crate) fn tries_again<R>(&mut self, worker: usize, result: &Result<R, PortError>, n: u32) -> bool {
+        let again = self.throttle.is_some() && n < TRIES && matches!(result, Err(PortError::Retry { .. }));
+        if again {
+            self.pausing = Some((worker, Span(BACKOFF.0 << (n - 1))));
+        }
+        again
+    }
+
+    /// `PutEvents`.
+    pub(crate) fn publish(&mut self, worker: usize, entries: &[BusEntry], busy: bool) -> Result<Vec<Option<String>>, PortError> {
+        const CODE: &str = "ThrottlingException";
+        let Some(throttle) = &mut self.throttle else { return self.bus.publish(self.now, entries, busy) };
+        let taken = throttle.put_events.take(self.now, entries.len());
+        if taken == 0 && !entries.is_empty() {
+            return Err(PortError::Retry { request: "PutEvents", reason: CODE.into() });
+        }
+        if taken < entries.len() {
+            self.pausing = Some((worker, BREATH));
+        }
+        self.bus.publish_some(self.now, entries, (taken, CODE))
+    }
+
+    /// `SendMessage` with a delay, or `CreateSchedule`.
+    pub(crate) fn send_at(&mut self, skew: Span, engine: &str, text: (&str, &str), at: Timestamp) -> Result<(), PortError> {
+        if let Some(throttle) = &mut self.throttle
+            && QueueTwin::needs_schedule((self.now, skew), at)
+            && throttle.created.take(self.now, 1) == 0
+        {
+            return Err(PortError::Retry { request: "CreateSchedule", reason: "ThrottlingException".into() });
+        }
+        self.queue.send_at((self.now, skew), engine, text, at)
+    }
+
     /// One request: what goes wrong, the request itself, the trace. `act` is told whether only part of it is done.
     pub(crate) fn request<R: std::fmt::Debug>(
         &mut self,
@@ -162,6 +220,9 @@ impl Core {
     ) -> Result<R, PortError> {
         self.requests[method as usize] += 1;
         self.last = Some(method);
+        if let Some(throughput) = &mut self.table.throughput {
+            throughput.now = self.now;
+        }
         let fault = self.faults.as_mut().map_or(Fault::None, |faults| faults(worker, method));
         let failed = |reason: &str| Err(PortError::Retry { request: method.name(), reason: reason.to_owned() });
         let result = match fault {

@@ -4,6 +4,7 @@
 //! No AWS, no sockets, no runtime. [`World`] is the entry point; [`case`] reads stories and tells them to any [`case::Stand`];
 //! [`Tested`] is what all of it needs of an engine.
 
+pub mod account;
 pub mod at_once;
 pub mod bend;
 pub mod bus;
@@ -17,6 +18,7 @@ pub mod halves;
 pub mod plain;
 pub mod promotions;
 pub mod queue;
+pub mod quota;
 pub mod rng;
 pub mod sequences;
 pub mod story;

@@ -67,10 +67,20 @@ impl Plain {
         &self,
         method: Method,
         what: impl FnOnce() -> String,
-        act: impl FnMut(&mut Core, bool) -> Result<R, PortError>,
+        mut act: impl FnMut(&mut Core, bool) -> Result<R, PortError>,
     ) -> Result<R, PortError> {
-        GiveWay::default().await;
-        lock(&self.core).request(self.id, method, what, act)
+        let mut what = Some(what);
+        let mut tries = 0;
+        loop {
+            GiveWay::default().await;
+            let mut core = lock(&self.core);
+            let what = what.take();
+            let result = core.request(self.id, method, || what.map_or_else(|| "again".to_owned(), |what| what()), &mut act);
+            tries += 1;
+            if !core.tries_again(self.id, &result, tries) {
+                return result;
+            }
+        }
     }
 }
 
@@ -128,7 +138,8 @@ impl Store for Plain {
 impl Bus for Plain {
     fn publish(&self, entries: &[BusEntry]) -> impl Future<Output = Result<Vec<Option<String>>, PortError>> + Send {
         let what = move || entries.iter().map(|entry| entry.detail.clone()).collect::<Vec<_>>().join(", ");
-        self.request(Method::Publish, what, move |core, busy| core.bus.publish(core.now, entries, busy))
+        let id = self.id;
+        self.request(Method::Publish, what, move |core, busy| core.publish(id, entries, busy))
     }
 }
 
@@ -138,7 +149,7 @@ impl Queue for Plain {
     }
     fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> impl Future<Output = Result<(), PortError>> + Send {
         let skew = self.skew;
-        let act = move |core: &mut Core, _: bool| core.queue.send_at((core.now, skew), engine, (name, body), at);
+        let act = move |core: &mut Core, _: bool| core.send_at(skew, engine, (name, body), at);
         self.request(Method::SendAt, move || format!("{body} at {}", at.0), act)
     }
 }

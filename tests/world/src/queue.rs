@@ -8,7 +8,7 @@ use keelway_engine::protocol::{Body, Incoming};
 use keelway_wire::cloudevent::from_bus_envelope;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What lies in a queue, before an engine reads it.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,6 +112,8 @@ pub struct QueueTwin {
     /// After so many receives a message is dead.
     pub max_receives: u32,
     schedules: BTreeMap<String, (Timestamp, String, String)>,
+    /// Their names by the times at which they fire.
+    due: BTreeSet<(Timestamp, String)>,
 }
 
 /// What one request may carry, in bytes.
@@ -123,7 +125,14 @@ const SCHEDULE_LEAD: Span = Span::minutes(10);
 
 impl Default for QueueTwin {
     fn default() -> Self {
-        Self { next: 0, messages: BTreeMap::new(), dead: vec![], max_receives: 10, schedules: BTreeMap::new() }
+        Self {
+            next: 0,
+            messages: BTreeMap::new(),
+            dead: vec![],
+            max_receives: 10,
+            schedules: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
     }
 }
 
@@ -183,7 +192,7 @@ impl QueueTwin {
             return Err(PortError::Refused { request: "SendMessage", reason });
         }
         let delay = at - (now + skew);
-        if delay <= LONGEST_DELAY {
+        if !Self::needs_schedule((now, skew), at) {
             self.push(now, engine, Parcel::Own(text.to_owned()), Span(delay.0.max(0)));
             return Ok(());
         }
@@ -193,17 +202,42 @@ impl QueueTwin {
                 reason: format!("name {name:?} has not 1 to 64 characters"),
             });
         }
-        self.schedules.entry(name.to_owned()).or_insert_with(|| (at - SCHEDULE_LEAD, engine.to_owned(), text.to_owned()));
+        if !self.schedules.contains_key(name) {
+            let fires = at - SCHEDULE_LEAD;
+            self.due.insert((fires, name.to_owned()));
+            self.schedules.insert(name.to_owned(), (fires, engine.to_owned(), text.to_owned()));
+        }
         Ok(())
+    }
+
+    /// Whether something at this time needs a schedule, because a delay would be too long.
+    pub fn needs_schedule((now, skew): (Timestamp, Span), at: Timestamp) -> bool {
+        at - (now + skew) > LONGEST_DELAY
+    }
+
+    /// When the next schedule fires.
+    pub fn next_schedule(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
     }
 
     /// Lets every schedule that is due put its message into the queue.
     pub fn fire(&mut self, now: Timestamp) {
-        let due: Vec<String> = self.schedules.iter().filter(|(_, (at, ..))| *at <= now).map(|(name, _)| name.clone()).collect();
-        for name in due {
-            if let Some((_, engine, text)) = self.schedules.remove(&name) {
-                self.push(now, &engine, Parcel::Own(text), Span(0));
-            }
+        // Those of one time fire in the order of their names, as do those that were due at different times by now.
+        let mut due: Vec<String> = self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, name)| name.clone()).collect();
+        due.sort();
+        due.iter().for_each(|name| self.fire_one(now, name));
+    }
+
+    /// Lets the schedule that has been due for longest put its message into the queue.
+    pub fn fire_next(&mut self, now: Timestamp) {
+        let name = self.due.first().filter(|(at, _)| *at <= now).map(|(_, name)| name.clone());
+        name.iter().for_each(|name| self.fire_one(now, name));
+    }
+
+    fn fire_one(&mut self, now: Timestamp, name: &str) {
+        if let Some((at, engine, text)) = self.schedules.remove(name) {
+            self.due.remove(&(at, name.to_owned()));
+            self.push(now, &engine, Parcel::Own(text), Span(0));
         }
     }
 
@@ -215,7 +249,7 @@ impl QueueTwin {
     /// The next time anything becomes receivable.
     pub fn next_time(&self) -> Option<Timestamp> {
         let messages = self.messages.values().filter(|m| !m.in_flight).map(|m| m.visible);
-        messages.chain(self.schedules.values().map(|(at, ..)| *at)).min()
+        messages.chain(self.next_schedule()).min()
     }
 
     /// Hands the message to a worker, or moves it to the dead letters when it was received too often.

@@ -35,23 +35,25 @@ pub fn write(old: Option<&Item>, new: Option<&Item>) -> f64 {
     steps(old.map_or(0, Item::size).max(new.map_or(0, Item::size)), 1024)
 }
 
-/// Units the indexes take for it: an insert, a delete, or both when the key changes; nothing when keys stay (keys only).
-pub fn indexes(old: Option<&Item>, new: Option<&Item>) -> f64 {
-    let entry = |item: &Item, index: Index| {
+/// What a change writes in the indexes, by index and partition: an insert, a delete, or both when the key changes; nothing when
+/// keys stay (keys only).
+pub fn entries<'a>(old: Option<&'a Item>, new: Option<&'a Item>) -> impl Iterator<Item = (Index, &'a str, f64)> {
+    fn entry(item: &Item, index: Index) -> Option<(&str, &str, f64)> {
         let (_, partition, sort) = index.names();
         let key = index_key(item, index)?;
         let size = 4 + item.key.pk.len() + item.key.sk.len() + partition.len() + key.0.len() + sort.len() + key.1.len();
-        Some(steps(size, 1024))
-    };
-    let one = |index: Index| {
-        let before = old.and_then(|item| Some((index_key(item, index)?, entry(item, index)?)));
-        let after = new.and_then(|item| Some((index_key(item, index)?, entry(item, index)?)));
-        match (before, after) {
-            (None, None) => 0.0,
-            (Some((_, units)), None) | (None, Some((_, units))) => units,
-            (Some((k, _)), Some((l, _))) if k == l => 0.0,
-            (Some((_, gone)), Some((_, come))) => gone + come,
-        }
-    };
-    INDEXES.into_iter().map(one).sum()
+        Some((key.0, key.1, steps(size, 1024)))
+    }
+    INDEXES.into_iter().flat_map(move |index| {
+        let before = old.and_then(|item| entry(item, index));
+        let after = new.and_then(|item| entry(item, index));
+        let stays = before.zip(after).is_some_and(|(one, other)| (one.0, one.1) == (other.0, other.1));
+        let changed = [before, after].into_iter().flatten().filter(move |_| !stays);
+        changed.map(move |(partition, _, units)| (index, partition, units))
+    })
+}
+
+/// Units that the indexes take for it.
+pub fn indexes(old: Option<&Item>, new: Option<&Item>) -> f64 {
+    entries(old, new).map(|(_, _, units)| units).sum()
 }

@@ -1,11 +1,13 @@
 //! The table's twin: DynamoDB's behaviour as far as the engines rely on it, executed one request at a time.
 
 mod limits;
+mod paid;
 mod query;
 mod transaction;
 
 pub use transaction::Begun;
 
+use crate::quota::Throughput;
 use crate::rng::Rng;
 use crate::units::{self, INDEXES, Units};
 use keelway_engine::item::{Attr, Item, Key, Name};
@@ -46,6 +48,8 @@ pub struct Table {
     pub units: Units,
     /// Whether to count that; counting bytes takes a third of the time of a request.
     pub metered: bool,
+    /// What may be read and written in a second; anything while absent. It is counted with the units, so it needs `metered`.
+    pub throughput: Option<Throughput>,
     /// Every write since the journal was last taken.
     pub journal: Vec<Change>,
     /// While set, transactions are staged: their items become visible one by one, in an order drawn from this.
@@ -63,6 +67,7 @@ impl Default for Table {
             stale_indexes: false,
             units: Units::default(),
             metered: true,
+            throughput: None,
             journal: vec![],
             staged: None,
             pending: BTreeMap::new(),
@@ -78,6 +83,7 @@ impl Table {
             items: self.items.clone(),
             indexes: self.indexes.clone(),
             units: self.units.clone(),
+            throughput: None,
             journal: vec![],
             staged: self.staged.clone(),
             pending: self.pending.clone(),
@@ -121,13 +127,16 @@ impl Table {
     /// `GetItem`.
     pub fn get(&mut self, key: &Key) -> Result<Option<Item>, PortError> {
         limits::key("GetItem", key)?;
+        if !self.admits_read(None, &key.pk) {
+            return paid::throttled("GetItem");
+        }
         Ok(self.read(key))
     }
 
     fn read(&mut self, key: &Key) -> Option<Item> {
         let found = self.items.get(key).map(|item| (**item).clone());
         if self.metered {
-            self.units.read += units::read(found.as_ref().map_or(0, Item::size));
+            self.pay_read(None, &key.pk, units::read(found.as_ref().map_or(0, Item::size)));
         }
         found
     }
@@ -144,9 +153,16 @@ impl Table {
             }
             now += 1;
         }
+        let (taken, mut left) = (self.admitted(&keys[..now]), keys[now..].to_vec());
+        if self.throughput.is_some() {
+            left.extend(keys[..now].iter().filter(|key| !taken.contains(key)).cloned());
+            if taken.is_empty() {
+                return paid::throttled("BatchGetItem");
+            }
+        }
         // From the last: the order of the answer is nobody's business.
-        let items = keys[..now].iter().rev().filter_map(|key| self.read(key)).collect();
-        Ok((items, keys[now..].to_vec()))
+        let items = taken.into_iter().rev().filter_map(|key| self.read(key)).collect();
+        Ok((items, left))
     }
 
     /// `BatchWriteItem`; when `busy`, half of it is left over. What a transaction is at is left over as well.
@@ -160,16 +176,19 @@ impl Table {
         let (gone, stay) = deletes.split_at(now - put.len());
         let mut left = Leftover { puts: kept.to_vec(), deletes: stay.to_vec() };
         for item in put {
-            match self.is_pending(&item.key) {
+            match self.is_pending(&item.key) || !self.admits_write(&item.key, Some(item)) {
                 true => left.puts.push(item.clone()),
                 false => self.pay_and_put(item.key.clone(), Some(item.clone())),
             }
         }
         for key in gone {
-            match self.is_pending(key) {
+            match self.is_pending(key) || !self.admits_write(key, None) {
                 true => left.deletes.push(key.clone()),
                 false => self.pay_and_put(key.clone(), None),
             }
+        }
+        if self.throughput.is_some() && left.puts.len() + left.deletes.len() == count {
+            return paid::throttled(REQUEST);
         }
         Ok(left)
     }
@@ -184,10 +203,13 @@ impl Table {
             // After the tries of the port on DynamoDB, which waits a little between them.
             return Err(PortError::Contended { request: "write", reason: "TransactionConflict".into() });
         }
+        if !self.admits(write) {
+            return paid::throttled("write");
+        }
         if !self.holds(write) {
             let present = self.items.get(write.key()).map(|item| (**item).clone());
             if self.metered {
-                self.units.write += units::write(present.as_ref(), write.result(present.as_ref()).as_ref());
+                self.pay_write(&write.key().pk, units::write(present.as_ref(), write.result(present.as_ref()).as_ref()));
             }
             return Ok(Written::Conflict(present));
         }
@@ -228,14 +250,6 @@ impl Table {
             limits::item(REQUEST, item)?;
         }
         Ok(new)
-    }
-
-    fn pay_and_put(&mut self, key: Key, new: Option<Item>) {
-        if self.metered {
-            let (present, new) = (self.items.get(&key).map(|item| &**item), new.as_ref());
-            self.units.write += units::write(present, new) + units::indexes(present, new);
-        }
-        self.put(key, new);
     }
 
     /// Stores, and feeds the indexes.

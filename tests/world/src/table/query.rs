@@ -1,7 +1,7 @@
 //! Pages of a partition, of the table and of its indexes.
 
 use super::limits::PAGE_BYTES;
-use super::{Entry, Table, limits};
+use super::{Entry, Table, limits, paid};
 use crate::units::{self, INDEXES};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Cursor, Index, Page, PortError, Query};
@@ -38,6 +38,9 @@ impl Table {
             return Ok(Page::default());
         }
         limits::query(query)?;
+        if !self.admits_read(query.index, &query.partition) {
+            return paid::throttled("Query");
+        }
         match query.index {
             None => Ok(self.query_table(query)),
             Some(index) => Ok(self.query_index(query, index)),
@@ -63,7 +66,7 @@ impl Table {
         } else {
             page.take(found, query.limit)
         }
-        self.units.read += units::read(page.bytes);
+        self.pay_read(None, &query.partition, units::read(page.bytes));
         let next = page.items.last().filter(|_| page.full).map(|item| Cursor { key: item.key.clone(), index_sort: None });
         Page { items: page.items, next }
     }
@@ -91,9 +94,10 @@ impl Table {
         };
         let mut page = Filling::default();
         page.take(rows.iter().map(|row| item(row)), query.limit);
-        self.units.read += units::read(page.bytes) / 2.0;
+        let units = units::read(page.bytes) / 2.0;
         let cursor = |item: &Item| Cursor { key: item.key.clone(), index_sort: item.text(sort).map(str::to_owned) };
         let next = page.items.last().filter(|_| page.full).map(cursor);
+        self.pay_read(Some(index), &query.partition, units);
         Page { items: page.items, next }
     }
 }

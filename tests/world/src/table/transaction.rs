@@ -7,7 +7,7 @@
 //! The twin does so while [`Table::staged`] is set, and whoever schedules the workers decides when the next item follows. Otherwise
 //! a transaction is one step, which hides nothing an engine may rely on, and something it may not.
 
-use super::{Table, limits};
+use super::{Table, limits, paid};
 use crate::rng::Rng;
 use crate::units;
 use keelway_engine::item::{Item, Key};
@@ -41,6 +41,10 @@ impl Table {
         const REQUEST: &str = "TransactWriteItems";
         limits::keys(REQUEST, writes.iter().map(Write::key), 100)?;
         writes.iter().try_for_each(limits::write)?;
+        // All of them are asked, so that each partition counts what it refused.
+        if writes.iter().filter(|write| !self.admits(write)).count() > 0 {
+            return paid::throttled(REQUEST);
+        }
         let mut failed: Vec<bool> = writes.iter().map(|write| self.is_pending(write.key()) || !self.holds(write)).collect();
         let (mut parts, mut bytes) = (vec![], 0);
         for (write, failed) in writes.iter().zip(&failed) {
@@ -83,8 +87,11 @@ impl Table {
             return;
         }
         for Part { key, new, .. } in parts {
-            let (present, new) = (self.items.get(key).map(|item| &**item), new.as_ref());
-            self.units.write += 2.0 * units::write(present, new) + if cancelled { 0.0 } else { units::indexes(present, new) };
+            let units = 2.0 * units::write(self.items.get(key).map(|item| &**item), new.as_ref());
+            self.pay_write(&key.pk, units);
+            if !cancelled {
+                self.pay_indexes(key, new.as_ref());
+            }
         }
     }
 
