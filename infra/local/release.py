@@ -73,6 +73,7 @@ def starts(bootstrap, name):
         "KEELWAY_SCHEDULER_DLQ_ARN": "arn:aws:sqs:us-east-1:000000000000:check",
         "KEELWAY_TOKEN_SHA256": "0" * 64, "KEELWAY_START_DEADLINE": "10m", "KEELWAY_TASK_TIMEOUT": "24h",
         "KEELWAY_RETENTION_DAYS": "90", "KEELWAY_MAX_EVENT_BYTES": "245760", "KEELWAY_MAX_EXECUTIONS": "1000",
+        "KEELWAY_POLLING": "true",
         "KEELWAY_MAX_RECEIVES": "10", "KEELWAY_LOG": "info",
     }
     with tempfile.TemporaryFile() as output:

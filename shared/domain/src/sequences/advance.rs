@@ -1,6 +1,5 @@
 //! Builds the next state: sends the next task, ends the execution, and makes the record with what is published.
 
-use super::{Bare, Record};
 use super::approval;
 use super::deadline::arm;
 use super::facts::{Decision, Facts, Transition};
@@ -9,6 +8,7 @@ use super::get_action::GET_ACTION;
 use super::show;
 use super::state::{Class, End, EventRef, Execution, Lane, Outcome};
 use super::window;
+use super::{Bare, Record};
 use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
@@ -192,6 +192,7 @@ impl<'a> Step<'a> {
         self.draft(trigger);
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
+        self.next.listed = self.facts.policy.polled;
         arm(&mut self.next, self.facts);
         let timeout = task.timeout.unwrap_or(self.facts.policy.task_timeout);
         self.next.quick = timeout.0 == 0 || self.next.wake.is_some_and(|wake| wake <= self.facts.now + timeout);

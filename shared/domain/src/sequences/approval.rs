@@ -87,6 +87,8 @@ impl Step<'_> {
         self.next.view.latest = Some(EventRef { ty: "approval.started".into(), id: String::new(), time: self.facts.now });
         self.next.open = Some(task.name.clone());
         self.next.sent = Some(self.facts.now);
+        // People ask which approvals are open.
+        self.next.listed = true;
         self.next.lane = Lane::None;
         arm(&mut self.next, self.facts);
     }

@@ -1,6 +1,6 @@
 //! Answers that are stored without items of their own. The most frequent one is a `.started` that only says that an executor has
-//! begun: one conditional write absorbs it, and it is so short that it is stored in the execution and then in its record. The answer
-//! that completes a task is stored in the record of its commit at once: most of it is in the payload there, too, so the two
+//! begun: one conditional write absorbs it, and it is so short that it is stored in the execution and then in its record. The
+//! answer that completes a task is stored in the record of its commit at once: most of it is in the payload there, too, so the two
 //! together take little more room than one.
 
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
@@ -71,7 +71,12 @@ impl Bare {
     }
 
     /// The short form of the answer that completes a task of `x`, if it is not too large and nothing of it gets lost.
-    pub fn completing(x: &Execution, task: &TaskName, trigger: &RecordId, answer: (ReactionKind, &CloudEvent, Timestamp)) -> Option<Self> {
+    pub fn completing(
+        x: &Execution,
+        task: &TaskName,
+        trigger: &RecordId,
+        answer: (ReactionKind, &CloudEvent, Timestamp),
+    ) -> Option<Self> {
         let (kind, event, at) = answer;
         let bare = Self::new(event, kind, at);
         (event.size() <= MAX_COMPLETING_BYTES && bare.event(x, task.as_str(), trigger) == *event).then_some(bare)

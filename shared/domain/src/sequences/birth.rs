@@ -127,7 +127,7 @@ fn over(
     let (flags, base, shipyard) = (Flags::default(), Object::new(), Shipyard { stages: vec![] });
     let (start_deadline, task_timeout) = Default::default();
     // It gathers nothing that could be too large.
-    let policy = Policy { start_deadline, task_timeout, max_event_bytes: usize::MAX, max_record_bytes: usize::MAX };
+    let policy = Policy { start_deadline, task_timeout, max_event_bytes: usize::MAX, max_record_bytes: usize::MAX, polled: false };
     let facts = Facts {
         now,
         cause,
@@ -190,6 +190,7 @@ fn fresh(birth: &Birth) -> Execution {
         reactions: vec![],
         bare: vec![],
         quick: false,
+        listed: false,
         results: birth.done.results.clone(),
         repeated: None,
         wake: None,

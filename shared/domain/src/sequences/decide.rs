@@ -29,14 +29,18 @@ pub fn decide(x: &Execution, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     }
 }
 
-/// Repeats an unanswered trigger once, because it may never have been published. The trigger of an approval is never repeated.
+/// Repeats an unanswered trigger once, because it may never have been published. The trigger of an approval is never repeated. What
+/// was triggered while nobody asked is listed when somebody does.
 fn overdue(x: &Execution, facts: &Facts<'_>) -> Decision {
     let unanswered = x.is_open() && x.reactions.is_empty() && x.sent.is_some_and(|sent| sent + UNANSWERED < facts.now);
-    if x.outcome.is_some() || !unanswered || x.repeated.is_some() || x.waits_for_approval() {
+    let repeats = unanswered && x.repeated.is_none() && !x.waits_for_approval();
+    let lists = x.is_open() && facts.policy.polled && !x.listed;
+    if x.outcome.is_some() || !(repeats || lists) {
         return Decision::Settle;
     }
     let mut next = x.clone();
-    next.repeated = Some(facts.cause.id);
+    next.repeated = next.repeated.or(repeats.then_some(facts.cause.id));
+    next.listed |= lists;
     Transition::plain(next)
 }
 

@@ -67,6 +67,8 @@ pub struct Policy {
     pub max_event_bytes: usize,
     /// Largest record in bytes.
     pub max_record_bytes: usize,
+    /// Whether executors ask what is open, so that open tasks are put into the index for them.
+    pub polled: bool,
 }
 
 /// The decision about an input.

@@ -83,6 +83,8 @@ pub struct Execution {
     pub bare: Vec<Bare>,
     /// Whether the first `.started` of the open task changes only the two lists above, because it causes no earlier deadline.
     pub quick: bool,
+    /// Whether the open task is in the index for those who ask what is open.
+    pub listed: bool,
     /// The results of the completed tasks.
     pub results: Vec<TaskResult>,
     /// The message by which the sweep had the open task's trigger repeated ([`crate::cause::Cause::id`]). Once for each task.

@@ -103,6 +103,7 @@ const POLICY: Policy = Policy {
     task_timeout: Span::minutes(60),
     max_event_bytes: 240 * 1024,
     max_record_bytes: 390 * 1024,
+    polled: true,
 };
 
 fn birth() -> Birth {

@@ -163,6 +163,7 @@ impl<P: Ports> Sequences<P> {
             task_timeout: known.settings.task_timeout.unwrap_or(self.limits.task_timeout),
             max_event_bytes: self.limits.max_event_bytes,
             max_record_bytes: record::MAX_BYTES,
+            polled: self.limits.polled,
         };
         let until = deadline(x, &self.sequence(x).await?, &policy);
         let until = until.map(|until| format!(", or else at {}", until.rfc3339())).unwrap_or_default();

@@ -39,11 +39,11 @@ pub fn key(x: &impl Subject, id: &RecordId) -> Key {
 pub(super) fn item<S: Subject>(x: &S, record: Option<&RecordOf<S>>, expires: Timestamp) -> Option<Item> {
     let (id, record) = x.record().zip(record)?;
     let plain = Item::new(key(x, &id)).with("j", record.to_bytes()).with("ttl", expires.0 / 1000);
-    Some(if S::PACKS_RECORDS && plain.size() > WRITE_UNIT { packed(plain) } else { plain })
+    Some(if S::PACKS_RECORDS && plain.size() > WRITE_UNIT { pack(plain) } else { plain })
 }
 
 /// The item with its text packed, if that makes it smaller.
-pub fn packed(plain: Item) -> Item {
+fn pack(plain: Item) -> Item {
     let bytes = plain.text("j").and_then(|text| packed::pack(text).filter(|bytes| bytes.len() < text.len()));
     match bytes {
         Some(bytes) => plain.with("j", bytes),

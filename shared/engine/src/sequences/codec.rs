@@ -83,6 +83,7 @@ pub fn execution(item: &Item) -> Result<Execution, PortError> {
         reactions: reactions(item.bytes("r")),
         bare: stored(item, "s").unwrap_or_default(),
         quick: item.flag("fs"),
+        listed: item.text("gs1").is_some(),
         results: item.text("rs").unwrap_or_default().chars().map(result).collect(),
         repeated: item.text("rp").and_then(ExecutionId::parse).map(|cause| cause.0),
         wake: time("w"),
@@ -172,7 +173,9 @@ pub fn attributes(x: &Execution, expires: Timestamp) -> Attrs {
     let item = match (x.outcome, open) {
         (Some(outcome), _) => item.with("en", encode_outcome(outcome)).with("et", outcome.at.0).with("ttl", expires.0 / 1000),
         (None, Some(((task, sent), record))) => {
-            item.with("gp1", keys::open_tasks(&x.project, task.as_str())).with("gs1", keys::open_task_sort(x, sent, &record))
+            // Without the second key, it is not in the index.
+            let sort = x.listed.then(|| keys::open_task_sort(x, sent, &record));
+            item.with("gp1", keys::open_tasks(&x.project, task.as_str())).with_some("gs1", sort)
         }
         (None, None) => item,
     };

@@ -93,6 +93,7 @@ impl<P: Ports> Sequences<P> {
             task_timeout: span("tt").unwrap_or(self.limits.task_timeout),
             max_event_bytes: self.limits.max_event_bytes,
             max_record_bytes: record::MAX_BYTES,
+            polled: self.limits.polled,
         };
         let revision = item.and_then(|item| item.text("rev")).unwrap_or_default().to_owned();
         let shipyard = self.projects().shipyard(name, &revision).await?;

@@ -28,7 +28,10 @@ impl<P: Ports> Sequences<P> {
                 letters.push(message.letter());
             } else if let Some(at) = x.wake.filter(|at| tick.overdue(Some(*at))) {
                 letters.push(x.wake_up(at));
-            } else if waits_in_vain(x, tick) || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0)) {
+            } else if waits_in_vain(x, tick)
+                || (self.limits.polled && x.is_open() && !x.listed)
+                || (waits_for_lane(x, tick) && tick.once.insert(LaneKey::of(x).0))
+            {
                 letters.push(Message::Settle { to: Address::of(x) }.letter());
             } else if self.is_held_differently(x, &items).await? {
                 letters.push(Message::Obey { to: Address::of(x) }.letter());

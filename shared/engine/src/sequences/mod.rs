@@ -60,6 +60,8 @@ pub struct Limits {
     pub max_event_bytes: usize,
     /// The most executions of one context: triggers that start each other would otherwise go on for ever. Default 1,000.
     pub max_executions: u32,
+    /// Whether executors ask what is open, so that open tasks are put into an index for them. Default `true`.
+    pub polled: bool,
 }
 
 impl Default for Limits {
@@ -70,6 +72,7 @@ impl Default for Limits {
             retention: Span::minutes(90 * 24 * 60),
             max_event_bytes: 240 * 1024,
             max_executions: 1000,
+            polled: true,
         }
     }
 }

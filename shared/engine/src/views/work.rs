@@ -3,17 +3,23 @@
 //! The index lists the open tasks of a name in a fixed number of partitions, oldest first; a project is in one of them. So what is
 //! open is one query for a project and a few for all projects, however many there are, and the oldest trigger comes first
 //! whichever project it belongs to.
+//!
+//! Where nobody asks, tasks have no entries, except approvals. Whoever asks nevertheless is answered from the open executions.
 
 use super::{MAX_PAGE, Views};
 use crate::item::{Item, Key};
+use crate::keys::{SHARDS, open_work};
 use crate::ports::{Index, PortError, Ports, Query};
 use crate::protocol::page::PAGE_BYTES;
-use crate::protocol::record;
-use crate::sequences::{Loaded, keys};
+use crate::protocol::{Subject, record};
+use crate::refusal::Refusal;
+use crate::sequences::{Loaded, NAME, keys};
+use crate::table;
 use futures_util::future::try_join_all;
 use keelway_domain::ids::{ExecutionId, RecordHash, RecordId, hash64};
 use keelway_domain::names::{ProjectName, ServiceName, StageName, TaskName};
 use keelway_domain::sequences::Execution;
+use keelway_domain::shipyard::APPROVAL;
 use serde_json::Value;
 
 /// Index entries read from one partition, in one request: an entry has a few hundred bytes.
@@ -26,6 +32,8 @@ const ENOUGH: usize = 100;
 /// and so many times.
 const SPARE: usize = 10;
 const ROUNDS: usize = 5;
+/// Open executions of one shard that are looked through where tasks have no entries.
+const MOST_UNLISTED: usize = 5000;
 /// The most tasks that are looked for together.
 pub const MAX_TASKS: usize = 10;
 
@@ -121,8 +129,18 @@ impl Entry {
         let (hash, number, subject) = (parts.next()?, parts.next()?, parts.next()?);
         let record =
             RecordId { subject: ExecutionId::parse(subject)?, number: number.parse().ok()?, hash: RecordHash::parse(hash)? };
-        let hash = keys::hash(hash64(&[b"place", sort.as_bytes(), item.key.pk.as_bytes()]));
-        Some(Entry { execution: item.key.clone(), record, hash, sort })
+        Some(Self::new(sort, item.key.clone(), record))
+    }
+
+    fn new(sort: String, execution: Key, record: RecordId) -> Self {
+        let hash = keys::hash(hash64(&[b"place", sort.as_bytes(), execution.pk.as_bytes()]));
+        Entry { execution, record, hash, sort }
+    }
+
+    /// What the entry of an execution's open task would be, with the task.
+    fn of(x: &Execution) -> Option<(&str, Self)> {
+        let (task, sent, record) = (x.open.as_ref()?, x.sent?, x.record?);
+        Some((task.as_str(), Self::new(keys::open_task_sort(x, sent, &record), x.key(), record)))
     }
 }
 
@@ -132,18 +150,18 @@ fn time_of(sort: &str) -> &str {
 }
 
 impl<P: Ports> Views<'_, P> {
-    /// What is open of these tasks, from the index alone. `after`: where the previous page ended. `shown`: whether a task's
-    /// triggers in a project are; what is not shown leaves no trace in the answer.
+    /// What is open of these tasks, from the index alone if they are listed there. `after`: where the previous page ended. `shown`:
+    /// whether a task's triggers in a project are; what is not shown leaves no trace in the answer.
     ///
     /// # Errors
-    /// A port fails.
+    /// So much is open that tasks would have to be listed.
     pub async fn open_work(
         &self,
         tasks: &[TaskName],
         filter: &WorkFilter,
         after: Option<&str>,
         shown: &(impl Fn(&str, &str) -> bool + Sync),
-    ) -> Result<OpenWork, PortError> {
+    ) -> Result<OpenWork, Refusal> {
         if !filter.can_match() {
             return Ok(OpenWork::default());
         }
@@ -152,16 +170,20 @@ impl<P: Ports> Views<'_, P> {
             Some(shard) => shard..shard + 1,
             None => 0..keys::TASK_SHARDS,
         };
-        let all = tasks.iter().flat_map(|task| shards.clone().map(move |shard| (task.as_str(), shard)));
-        let reads = all.map(|(task, shard)| {
-            let takes = move |entry: &Entry| {
-                // Those of one time are in the order of their hashes, so a page goes on behind one that is not there any more.
-                let is_next = hash.is_empty() || (entry.time(), entry.hash.as_str()) > (from, hash);
-                is_next && filter.takes(entry) && shown(task, entry.project())
-            };
-            self.open_in(keys::open_tasks_in(shard, task), from, takes)
-        });
-        let found = try_join_all(reads).await?;
+        let takes = |task: &str, entry: &Entry| {
+            // Those of one time are in the order of their hashes, so a page goes on behind one that is not there any more.
+            let is_next = hash.is_empty() || (entry.time(), entry.hash.as_str()) > (from, hash);
+            entry.time() >= from && is_next && filter.takes(entry) && shown(task, entry.project())
+        };
+        let is_listed = |task: &&TaskName| self.engine.limits.polled || task.as_str() == APPROVAL;
+        let (listed, others): (Vec<&TaskName>, Vec<&TaskName>) = tasks.iter().partition(is_listed);
+        let all = listed.iter().flat_map(|task| shards.clone().map(move |shard| (task.as_str(), shard)));
+        let reads = all.map(|(task, shard)| self.open_in(keys::open_tasks_in(shard, task), from, move |entry| takes(task, entry)));
+        let mut found = try_join_all(reads).await?;
+        if !others.is_empty() {
+            let wanted = |task: &str, entry: &Entry| others.iter().any(|other| other.as_str() == task) && takes(task, entry);
+            found.push((self.unlisted(filter.project.as_ref(), wanted).await?, None));
+        }
         // Behind the end of what was read of one partition, older entries of it may be missing.
         let read_to = found.iter().filter_map(|(_, read_to)| read_to.clone()).min();
         let is_read = |entry: &Entry| read_to.as_ref().is_none_or(|read_to| entry.time() < read_to.as_str());
@@ -193,6 +215,32 @@ impl<P: Ports> Views<'_, P> {
             }
             query.after = Some(next);
         }
+    }
+
+    /// The open tasks that are taken, from the executions themselves.
+    async fn unlisted(&self, project: Option<&ProjectName>, takes: impl Fn(&str, &Entry) -> bool) -> Result<Vec<Entry>, Refusal> {
+        let query = |partition: String| Query::index(Index::ByAge, partition, LOOKED_AT);
+        let queries: Vec<Query> = match project {
+            Some(project) => vec![query(keys::open_executions(project)).prefix(&keys::open_in(project))],
+            None => (0..SHARDS).map(|shard| query(open_work(NAME, shard))).collect(),
+        };
+        let mut entries = vec![];
+        for (open, more) in
+            try_join_all(queries.into_iter().map(|query| table::all(&self.engine.ports, query, MOST_UNLISTED))).await?
+        {
+            if more {
+                let message =
+                    format!("more than {MOST_UNLISTED} sequences are open: set the parameter Polling of the stack to true");
+                return Err(Refusal::TooLarge(message));
+            }
+            let wanted: Vec<Key> = open.into_iter().map(|item| item.key).collect();
+            let items = if wanted.is_empty() { Default::default() } else { self.engine.read(&wanted).await? };
+            for item in items.values() {
+                let x = Loaded::read(item)?.x;
+                entries.extend(Entry::of(&x).filter(|(task, entry)| takes(task, entry)).map(|(_, entry)| entry));
+            }
+        }
+        Ok(entries)
     }
 
     /// A page of open triggers, oldest first.

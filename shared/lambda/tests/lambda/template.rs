@@ -122,6 +122,7 @@ fn what_the_template_takes_the_functions_start_with() {
         "OidcAudience",
         "OidcGrants",
         "OidcIssuers",
+        "Polling",
         "RetentionDays",
         "StartDeadline",
         "TaskTimeout",

@@ -63,6 +63,7 @@ fn waits(project: &str, n: u64) -> Option<Execution> {
     x.lane = Lane::None;
     x.open = TaskName::new("approval").ok();
     x.sent = Some(begin);
+    x.listed = true;
     x.record = Some(RecordId { subject: x.id, number: 0, hash: RecordHash::of(b"crowd") });
     Some(x)
 }

@@ -104,7 +104,9 @@ impl Scenario for Shipyards {
     fn engine(&self, ports: Worker) -> Arc<Self::Engine> {
         let retention = if self.plan.expiry { expiry::RETENTION } else { Limits::default().retention };
         let max_executions = self.plan.most.unwrap_or(Limits::default().max_executions);
-        let limits = Limits { retention, max_executions, ..Limits::default() };
+        // With two versions, nobody asks what is open.
+        let polled = self.rollout.is_none();
+        let limits = Limits { retention, max_executions, polled, ..Limits::default() };
         let engine = Sequences::new(Planted::new(ports, self.plant, (self.seen.clone(), self.rollout.clone())), limits);
         Arc::new(Hand { engine, schedules: !self.plan.extras.schedules.is_empty() })
     }

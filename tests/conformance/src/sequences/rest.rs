@@ -365,7 +365,8 @@ fn answers<'c>(x: &'c Execution, chain: &'c [(RecordId, Record)]) -> impl Iterat
         let trigger = record.previous(id.subject).and_then(|id| Some((id, &chain.iter().find(|(one, _)| *one == id)?.1)));
         let of = |bare: &Bare| {
             let (id, before) = trigger.as_ref()?;
-            let task = before.events.iter().find(|draft| draft.id.is_none())?.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")?;
+            let task =
+                before.events.iter().find(|draft| draft.id.is_none())?.ty.strip_prefix(PREFIX)?.strip_suffix(".triggered")?;
             Some(content(&bare.event(x, task, id)))
         };
         Bare::all(record).iter().filter_map(of).collect::<Vec<_>>()

@@ -1,5 +1,5 @@
-//! Two versions side by side on one table and one queue, as while a release is rolled out. The earlier one knows executions of format
-//! 1 only: it writes records as plain text, and leaves what has format 2 to the later one.
+//! Two versions side by side on one table and one queue, as while a release is rolled out. The earlier one knows executions of
+//! format 1 only: it writes records as plain text, and leaves what has format 2 to the later one.
 
 use super::planted::Rollout;
 use super::{Plan, Shipyards};

@@ -42,7 +42,9 @@ impl Makers {
                 self.owed.extend(self.by_record.get(record).cloned().unwrap_or_default());
             }
             let Some(id) = record_id(&item.key.sk) else { continue };
-            let Some(record) = record::text(item).and_then(|text| serde_json::from_str::<Record<Value>>(&text).ok()) else { continue };
+            let Some(record) = record::text(item).and_then(|text| serde_json::from_str::<Record<Value>>(&text).ok()) else {
+                continue;
+            };
             for draft in record.events {
                 let event = draft.id.unwrap_or_else(|| id.uuid().to_string());
                 self.by_record.entry(item.key.sk.clone()).or_default().push(event.clone());

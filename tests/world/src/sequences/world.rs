@@ -323,7 +323,7 @@ impl SequencesStand for SequencesWorld {
             let EventType::Task(task, _) = EventType::parse(ty) else { continue };
             let page = block_on(async {
                 let open = self.api.views().open_work(&[task], &filter, None, &|_, _| true).await?;
-                self.api.views().work_page(&open, 100).await
+                Ok::<_, Refusal>(self.api.views().work_page(&open, 100).await?)
             });
             events.extend(page.map(|page| page.events).unwrap_or_default());
         }

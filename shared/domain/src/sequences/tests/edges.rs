@@ -136,6 +136,76 @@ fn a_started_with_a_long_source_or_id_is_not_kept_in_short() {
     assert!(of(60, 36) && of(30, 30) && !of(1, 2000) && !of(2000, 1));
 }
 
+/// The record of the commit that this `.finished` of the open task makes.
+fn record_of(stand: &Stand, x: &Execution, finished: &CloudEvent) -> Record {
+    let trigger = x.record.unwrap();
+    let started = event("deploy", Kind::Started, "a", "pass");
+    let x = stand.commit(x, Input::Reaction(trigger, ReactionKind::Started, &started, NOW)).next;
+    let transition = stand.commit(&x, Input::Reaction(trigger, ReactionKind::Finished, finished, NOW));
+    let (record, id) = (transition.record.unwrap(), transition.next.record.unwrap());
+    assert_eq!(record.id(id.subject, id.number), id, "the id is the hash of all that is in the record");
+    record
+}
+
+#[test]
+fn a_record_has_the_answer_that_it_follows_if_nothing_of_it_gets_lost() {
+    let mut stand = plain(&["deploy", "test"]);
+    let x = running(&stand);
+    let finished = |note: usize| {
+        let mut finished = event("deploy", Kind::Finished, "a", "pass");
+        finished.data.insert("note".into(), json!("x".repeat(note)));
+        CloudEvent { triggered_id: x.record.map(|id| id.uuid().to_string()), git_commit_id: Some("4711".into()), ..finished }
+    };
+    let kept = |stand: &Stand, finished: &CloudEvent| {
+        let answers = Bare::all(&record_of(stand, &x, finished));
+        let events = answers.iter().map(|answer| answer.event(&x, "deploy", &x.record.unwrap()));
+        events.filter(|event| event == finished).count()
+    };
+    assert_eq!(kept(&stand, &finished(1000)), 1);
+    assert_eq!(kept(&stand, &finished(20_000)), 0, "too large");
+    let unlike = |change: fn(&mut CloudEvent)| {
+        let mut event = finished(10);
+        change(&mut event);
+        event
+    };
+    for other in [unlike(|event| event.triggered_id = None), unlike(|event| event.authors = vec!["token:ann".into()])] {
+        assert_eq!(Bare::all(&record_of(&stand, &x, &other)).len(), 1, "the `.started` only: {other:?}");
+    }
+    let room = record_of(&stand, &x, &finished(1000)).to_bytes().len() - 100;
+    stand.policy.max_record_bytes = room;
+    let (record, finished) = (record_of(&stand, &x, &finished(1000)), finished(1000));
+    assert_eq!(kept(&stand, &finished), 0, "the record has no room for it");
+    assert!(record.events.iter().any(|draft| draft.id.is_none()), "and goes on");
+}
+
+#[test]
+fn answers_in_records_of_older_versions_are_read() {
+    let older = r#"{"i":["{\"a\":3,\"i\":\"e-1\",\"s\":\"ann\",\"t\":2}"],"m":1,"t":5}"#;
+    let record: Record = serde_json::from_str(older).unwrap();
+    assert_eq!(record.to_bytes(), older, "and keep their ids");
+    let answers = Bare::all(&record);
+    let [answer] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!((answer.id.as_str(), answer.source.as_str(), answer.at, answer.finished), ("e-1", "ann", Timestamp(3), false));
+}
+
+#[test]
+fn a_task_is_listed_if_somebody_asks_and_an_approval_in_any_case() {
+    let mut stand = plain(&["deploy"]);
+    assert!(running(&stand).listed);
+    stand.policy.polled = false;
+    let x = running(&stand);
+    assert!(!x.listed);
+    assert_eq!(stand.decide(&x, Input::Settle), Decision::Settle);
+    let mut approval = plain(&["approval"]);
+    approval.policy.polled = false;
+    approval.sequence.tasks[0].properties = json!({"pass": "manual"}).as_object().unwrap().clone();
+    assert!(running(&approval).listed);
+    stand.policy.polled = true;
+    let listed = stand.commit(&x, Input::Settle).next;
+    assert_eq!((listed.listed, listed.repeated), (true, None));
+    assert_eq!(fresh(Some(&x), &listed), [], "it is not published again");
+}
+
 #[test]
 fn a_time_limit_of_zero_is_none() {
     let mut stand = plain(&["deploy"]);

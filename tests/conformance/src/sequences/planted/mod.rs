@@ -104,7 +104,9 @@ fn first_ask(key: &Key) -> Key {
 
 /// A record that says it was made by another message.
 fn remade(item: Item, by: u64) -> Item {
-    let Some(mut json) = record::text(&item).and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok()) else { return item };
+    let Some(mut json) = record::text(&item).and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok()) else {
+        return item;
+    };
     json["m"] = by.into();
     item.with("j", json.to_string())
 }

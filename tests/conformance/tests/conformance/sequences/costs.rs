@@ -1,10 +1,11 @@
 //! What an input costs, counted: requests by method and write units. The numbers are those of docs/costs.md; this fails when one
 //! grows.
 
-use keelway_conformance::stand::{Stand, hourly, project, shipyard};
+use keelway_conformance::stand::{Stand, delivery, hourly, project, shipyard, stage, task};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
-use keelway_engine::sequences::{Body, Message};
+use keelway_engine::sequences::{Body, Limits, Message};
 use keelway_world::exec::block_on;
 use serde_json::{Value, json};
 
@@ -56,7 +57,7 @@ fn indicators(bytes: usize) -> Value {
 
 #[test]
 fn the_answer_and_what_follows_it_are_one_item() {
-    for (bytes, most) in [(200, 4.0), (1000, 4.0), (2000, 4.0), (4000, 6.0), (16_000, 12.0)] {
+    for (bytes, most) in [(200, 4.0), (1000, 4.0), (2000, 4.0), (4000, 5.0), (16_000, 7.0)] {
         let stand = Stand::new(&shipyard(&["one", "two", "three"], "release"));
         stand.trigger("c1");
         stand.rest();
@@ -85,6 +86,54 @@ fn one_more_task_costs_five_requests_and_five_write_units() {
     let (requests, units) = handled(&stand);
     println!("one more task: 1 + {requests} requests, 1 + {units} write units");
     assert!(requests <= 4 && units <= 4.0, "a `.finished` took {requests} requests and {units} write units");
+}
+
+/// What a sequence takes from its trigger to its end, with a payload of 1 KB.
+fn sequence_of(tasks: &[&str]) -> (u64, f64) {
+    let tasks_of = tasks.iter().map(|name| task(name)).collect();
+    let stand = Stand::new(&Shipyard { stages: vec![stage("dev", vec![delivery(tasks_of, None)])] });
+    let through = |on: &str| {
+        let mut trigger = stand.trigger_event(on);
+        trigger.data.insert("note".into(), json!("x".repeat(1000)));
+        let before = used(&stand);
+        stand.emit(trigger);
+        stand.rest();
+        for task in tasks {
+            for kind in [Kind::Started, Kind::Finished] {
+                say(&stand, on, task, kind);
+                stand.rest();
+            }
+        }
+        let after = used(&stand);
+        (after.0 - before.0, after.1 - before.1)
+    };
+    // The first one registers the service.
+    through("c1");
+    through("c2")
+}
+
+#[test]
+fn a_sequence_around_its_tasks_costs_what_the_page_of_costs_says() {
+    let two = sequence_of(&["one", "two"]);
+    let six = sequence_of(&["one", "two", "three", "four", "five", "six"]);
+    let task = ((six.0 - two.0) / 4, (six.1 - two.1) / 4.0);
+    let around = (two.0 - 2 * task.0, two.1 - 2.0 * task.1);
+    println!("a task: {task:?}; a sequence around its tasks: {around:?}");
+    assert!(task.0 <= 5 && task.1 <= 5.0, "a task: {task:?}");
+    assert!(around.0 <= 8 && around.1 <= 14.0, "around its tasks: {around:?}");
+}
+
+#[test]
+fn where_nobody_asks_what_is_open_a_task_costs_three_write_units() {
+    let limits = Limits { polled: false, ..Limits::default() };
+    let stand = Stand::with(&shipyard(&["one", "two", "three"], "release"), limits);
+    stand.trigger("c1");
+    stand.rest();
+    say(&stand, "c1", "one", Kind::Started);
+    assert_eq!(handled(&stand), (1, 1.0));
+    say(&stand, "c1", "one", Kind::Finished);
+    let (requests, units) = handled(&stand);
+    assert!(requests <= 4 && units <= 2.0, "a `.finished` took {requests} requests and {units} write units");
 }
 
 #[test]

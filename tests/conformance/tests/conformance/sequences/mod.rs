@@ -5,6 +5,7 @@
 mod contention;
 mod costs;
 mod duplicates;
+mod kept;
 mod lanes_and_expiry;
 mod leftovers;
 mod listing;
@@ -12,6 +13,7 @@ mod loops;
 mod regressions;
 mod scale;
 mod sizes;
+mod unlisted;
 
 use crate::suite::suite;
 use keelway_conformance::chosen::all;
@@ -41,8 +43,14 @@ fn a_seed_is_the_whole_story() {
 #[test]
 fn two_versions_work_side_by_side() {
     sim::hold(4_000, "KEELWAY_VERSIONS_SEED", side_by_side);
-    let waited = |seed| side_by_side(seed, false).map_or(0, |stats| stats.0.get("waited for the later version").copied().unwrap_or(0));
+    let waited =
+        |seed| side_by_side(seed, false).map_or(0, |stats| stats.0.get("waited for the later version").copied().unwrap_or(0));
     assert!((0..20).map(waited).sum::<u64>() > 0, "the earlier version never met what it cannot read");
+}
+
+#[test]
+fn one_seed_of_two_versions() {
+    sim::one("KEELWAY_VERSIONS_SEED", side_by_side);
 }
 
 /// How many cases the list has.
