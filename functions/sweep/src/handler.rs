@@ -1,6 +1,7 @@
 //! One run of the sweep: due dead letters first, then as many pages of every engine's open work as time allows. The sweep stores
 //! its position, so that the next run continues there.
 
+use crate::knocks::{self, Doors};
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;
 use keelway_engine::deployments::{Asked, Deployments};
@@ -22,6 +23,7 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 /// The counts of one run.
 #[derive(Default)]
 struct Done {
+    knocks: usize,
     letters: usize,
     asked: Asked,
     configs: Swept,
@@ -45,14 +47,15 @@ pub struct Engines<P> {
 ///
 /// # Errors
 /// The failures of the engines. The next run repeats what failed.
-pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, until: Instant) -> Result<(), PortError> {
+pub async fn sweep<P: Ports>(engines: &Engines<P>, outside: &(impl Registry + Doors), until: Instant) -> Result<(), PortError> {
     let Engines { sequences, promotions, deployments, webhooks } = engines;
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
         // Each part has its own time, and a failure of one does not prevent the others.
+        let knocks = knocks::knock(outside).await;
         let letters = letters(sequences.ports(), half_of(until)).await;
         // The evaluation of configs, below, uses what the registries report here.
-        let asked = registries(deployments, registry, half_of(until)).await;
+        let asked = registries(deployments, outside, half_of(until)).await;
         let configs = pages(deployments, half_of(until)).await;
         let pipelines = pages(promotions, half_of(until)).await;
         let schedules = pages::<Schedule>(sequences, half_of(until)).await;
@@ -61,8 +64,8 @@ pub async fn sweep<P: Ports>(engines: &Engines<P>, registry: &impl Registry, unt
         let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
         metrics::stuck(all.into_iter().flatten().map(|swept| swept.stuck).sum());
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
-        let (deliveries, executions) = (deliveries?, executions?);
-        Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules, executions, deliveries })
+        let (deliveries, executions, knocks) = (deliveries?, executions?, knocks?);
+        Ok::<_, PortError>(Done { knocks, letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -112,8 +115,10 @@ fn outcome(done: &Done) -> String {
     let deliveries = tell(&done.deliveries, "deliveries of webhooks");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
-    let letters = done.letters;
-    format!("{letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}")
+    let (letters, knocks) = (done.letters, done.knocks);
+    format!(
+        "{knocks} functions knocked at; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}"
+    )
 }
 
 #[cfg(test)]
@@ -131,11 +136,20 @@ mod tests {
     use keelway_world::core::Fault;
     use serde_json::json;
 
-    struct NoRegistry;
+    struct Nothing;
 
-    impl Registry for NoRegistry {
+    impl Registry for Nothing {
         async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
             Ok(None)
+        }
+    }
+
+    impl Doors for Nothing {
+        async fn waiting(&self, _: &str) -> Result<u64, PortError> {
+            Ok(0)
+        }
+        async fn knock(&self, _: &str) -> Result<(), PortError> {
+            Ok(())
         }
     }
 
@@ -160,7 +174,7 @@ mod tests {
         world.pass(Span::minutes(20));
         let mut first = true;
         world.core().faults = Some(Box::new(move |_, _| if std::mem::take(&mut first) { Fault::Throttled } else { Fault::None }));
-        let swept = sweep(&engines, &NoRegistry, Instant::now() + Duration::from_secs(60)).await;
+        let swept = sweep(&engines, &Nothing, Instant::now() + Duration::from_secs(60)).await;
         assert!(swept.is_err(), "the tick says what could not be done");
         assert_eq!(world.core().queue.messages.len(), 1, "the delivery is woken");
     }

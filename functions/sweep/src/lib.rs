@@ -1,5 +1,6 @@
 //! The sweep over all engines. [`sweep`] calls each engine as long as there is time; the program connects the parts.
 
 mod handler;
+mod knocks;
 
 pub use handler::{Engines, sweep};
