@@ -1,6 +1,7 @@
 //! What the template and the policies say beside what the code needs.
 
 mod deployer;
+mod knocks;
 mod locks;
 mod rules;
 mod template;

@@ -15,6 +15,7 @@ mod deployments;
 mod examples;
 mod failures;
 mod keptn_clients;
+mod knocks;
 mod lanes;
 mod models;
 mod oracles;
@@ -55,6 +56,7 @@ fn tests() -> Vec<Test<Bed>> {
         webhooks::tests,
         approvals::tests,
         failures::tests,
+        knocks::tests,
         access::tests,
         examples::tests,
         lanes::tests,
