@@ -23,5 +23,5 @@ async fn main() -> Result<(), Error> {
     let sequences = Sequences::new(ports.clone(), config.limits.clone());
     let carrier = Carrier::new(ports.clone(), sequences, pipelines(), (client, guard));
     let engine = Attempts::new(pipelines(), carrier.persistent()).with_heartbeat(HEARTBEAT);
-    Consumer::new(engine, about::about, config.max_receives).holding().run().await
+    Consumer::new(engine, about::about, config.max_receives).holding().taking(5).run_knocked().await
 }

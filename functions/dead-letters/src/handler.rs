@@ -1,21 +1,50 @@
 //! Stores each dead letter as one item. A letter that could not be stored is delivered again after the queue's visibility timeout.
 
-use aws_lambda_events::event::sqs::SqsMessage;
 use keelway_aws::Aws;
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::protocol::dead_letter::{self, DeadLetter};
 use keelway_engine::trouble::{Kind, Trouble};
 use keelway_lambda::batch::{self, Job, NotDone, Record};
-use keelway_lambda::config::ENGINES;
+use keelway_lambda::config::{DEAD_LETTERS, ENGINES};
 use keelway_lambda::incoming::About;
 use keelway_lambda::{aws, metrics};
 use tokio::time::Instant;
 
+/// The most letters in a batch.
+const MOST: i32 = 10;
+
+/// Stores all letters of the queue, as long as there is time for another batch. The next knock is about the rest.
+///
+/// # Errors
+/// A letter is not stored, or the queue does not answer. Lambda repeats the invocation.
+pub async fn all(ports: &Aws, until: Instant) -> Result<(), PortError> {
+    let enough = Instant::now() + until.saturating_duration_since(Instant::now()) / 2;
+    let mut wait = 1;
+    while Instant::now() < enough {
+        let records: Vec<Record> = ports.receive(DEAD_LETTERS, MOST, wait, None).await?.into_iter().map(Record::from).collect();
+        if records.is_empty() {
+            break;
+        }
+        let receipts: Vec<String> = records.iter().map(|record| record.receipt.clone()).collect();
+        let not_stored = batch(ports, records, until).await;
+        let again = |receipt: &String| not_stored.iter().any(|(record, _)| record.receipt == *receipt);
+        ports.delete(DEAD_LETTERS, &receipts.into_iter().filter(|receipt| !again(receipt)).collect::<Vec<_>>()).await?;
+        if let Some((_, why)) = not_stored.first() {
+            return Err(PortError::Retry { request: "dead letter", reason: why.to_string() });
+        }
+        wait = 0;
+    }
+    Ok(())
+}
+
 /// Stores a batch; letters that are not stored are delivered again.
-pub async fn batch(ports: &Aws, messages: Vec<SqsMessage>, until: Instant) -> Vec<(Record, NotDone)> {
-    let jobs = messages.into_iter().map(Record::from).map(|record| Job { work: letter(&record), record, together: None });
-    let ports = ports.clone();
-    batch::run(jobs.collect(), until, move |_, letter| one(ports.clone(), letter)).await
+pub async fn batch(ports: &Aws, records: Vec<Record>, until: Instant) -> Vec<(Record, NotDone)> {
+    let jobs = records.into_iter().map(|record| Job { work: letter(&record), record, together: None });
+    let stores = ports.clone();
+    let not_stored = batch::run(jobs.collect(), until, move |_, letter| one(stores.clone(), letter)).await;
+    // This queue has no dead-letter queue of its own: a letter stays there until it is stored.
+    batch::tell(&not_stored, u32::MAX);
+    not_stored
 }
 
 fn letter(record: &Record) -> DeadLetter {

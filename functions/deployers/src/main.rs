@@ -15,5 +15,5 @@ async fn main() -> Result<(), Error> {
     ports.warm().await;
     let callback = std::env::var("KEELWAY_API_URL").unwrap_or_default();
     let engine = Deployers::new(Deployments::new(ports.clone(), config.deployments()), ports, &callback);
-    Consumer::new(engine, about::about, config.max_receives).holding().run().await
+    Consumer::new(engine, about::about, config.max_receives).holding().taking(5).run_knocked().await
 }

@@ -14,5 +14,5 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let engine = Deployments::new(ports, config.deployments());
-    Consumer::new(engine, about::about, config.max_receives).reading(read::read).run().await
+    Consumer::new(engine, about::about, config.max_receives).reading(read::read).run_knocked().await
 }

@@ -3,7 +3,6 @@
 
 mod about;
 
-use aws_lambda_events::event::sqs::SqsEvent;
 use keelway_engine::promotions::Promotions;
 use keelway_engine::promotions::observer::Observer;
 use keelway_lambda::aws;
@@ -21,16 +20,15 @@ async fn main() -> Result<(), Error> {
     ports.warm().await;
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
     let observer = Observer::new(Promotions::new(ports.clone(), config.promotions()), Kubernetes::new(ports, guard));
-    let consumer = &Consumer::new(observer, about::about, config.max_receives).holding();
+    let consumer = &Consumer::new(observer, about::about, config.max_receives).holding().taking(5);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
-        // The queue's batches have records; the schedule's tick has none.
-        if event.payload.get("Records").is_none() {
+        // The schedule's tick says what it is.
+        if event.payload.get("detail-type").is_some() {
             let about = About { kind: "tick", ..About::default() };
             aws::accounted(&about, |sent| format!("{sent} clusters are due"), consumer.inbox().tick()).await?;
-            return Ok::<_, Error>(Value::Null);
+            return Ok(Value::Null);
         }
-        let batch = serde_json::from_value::<SqsEvent>(event.payload)?;
-        Ok(serde_json::to_value(consumer.batch(batch, event.context.deadline).await)?)
+        consumer.invoked(event.payload, event.context.deadline).await
     }))
     .await
 }

@@ -13,5 +13,5 @@ async fn main() -> Result<(), Error> {
     let ports = aws::connect(&config).await;
     ports.warm().await;
     let engine = Promotions::new(ports, config.promotions());
-    Consumer::new(engine, about::about, config.max_receives).run().await
+    Consumer::new(engine, about::about, config.max_receives).run_knocked().await
 }

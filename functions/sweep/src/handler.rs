@@ -1,6 +1,7 @@
 //! One run of the sweep: queues and their functions first, then due dead letters, then as many pages of every engine's open work as
 //! time allows. The sweep stores its position, so that the next run continues there. It reports the trouble that it sees.
 
+use crate::knocks::Doors;
 use crate::queues;
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;
@@ -26,6 +27,7 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 /// The counts of one run.
 #[derive(Default)]
 struct Done {
+    knocks: usize,
     letters: usize,
     asked: Asked,
     configs: Swept,
@@ -52,7 +54,7 @@ pub struct Engines<P> {
 /// The failures of the engines. The next run repeats what failed.
 pub async fn sweep<P: Ports>(
     engines: &Engines<P>,
-    outside: &(impl Registry + Watch),
+    outside: &(impl Registry + Watch + Doors),
     patience: Span,
     report: impl Fn(&[Trouble]),
     until: Instant,
@@ -76,9 +78,8 @@ pub async fn sweep<P: Ports>(
             report(&[Trouble { kind: Kind::WorkStuck, engine: String::new(), much: stuck as f64 }]);
         }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
-        seen?;
-        let (deliveries, executions) = (deliveries?, executions?);
-        Ok::<_, PortError>(Done { letters, asked, configs, pipelines, schedules, executions, deliveries })
+        let (deliveries, executions, knocks) = (deliveries?, executions?, seen?);
+        Ok::<_, PortError>(Done { knocks, letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -89,16 +90,25 @@ fn half_of(until: Instant) -> Instant {
     now + until.saturating_duration_since(now) / 2
 }
 
-/// Looks at each queue. A queue that cannot be asked does not prevent the others.
-async fn watch(outside: &impl Watch, patience: Span, report: impl Fn(&[Trouble])) -> Result<(), PortError> {
-    let mut outcome = Ok(());
+/// Looks at each queue that has messages, and knocks at its function, whose knock may be lost; returns at how many. A queue that
+/// cannot be asked does not prevent the others.
+async fn watch(outside: &(impl Watch + Doors), patience: Span, report: impl Fn(&[Trouble])) -> Result<usize, PortError> {
+    let (mut knocks, mut outcome) = (0, Ok(()));
     for engine in ENGINES.into_iter().chain([trouble::DEAD_LETTERS]) {
-        match queues::look(outside, engine, patience).await {
+        let looked = async {
+            if outside.messages(engine).await? == 0 {
+                return Ok(vec![]);
+            }
+            knocks += 1;
+            outside.knock(engine).await?;
+            queues::look(outside, engine, patience).await
+        };
+        match looked.await {
             Ok(seen) => report(&seen),
             Err(error) => outcome = Err(error),
         }
     }
-    outcome
+    outcome.map(|()| knocks)
 }
 
 async fn letters(ports: &impl Ports, until: Instant) -> Result<usize, PortError> {
@@ -140,8 +150,10 @@ fn outcome(done: &Done) -> String {
     let deliveries = tell(&done.deliveries, "deliveries of webhooks");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
-    let letters = done.letters;
-    format!("{letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}")
+    let (letters, knocks) = (done.letters, done.knocks);
+    format!(
+        "{knocks} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}"
+    )
 }
 
 #[cfg(test)]
@@ -162,12 +174,16 @@ mod tests {
     use std::sync::Mutex;
 
     /// No registry, and queues without messages but that of one engine, whose function does not start.
+    #[derive(Default)]
     struct Outside {
         down: &'static str,
         refuses: &'static str,
+        knocked: Mutex<Vec<String>>,
     }
 
-    const QUIET: Outside = Outside { down: "", refuses: "" };
+    fn quiet() -> Outside {
+        Outside::default()
+    }
 
     impl Registry for Outside {
         async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
@@ -182,6 +198,13 @@ mod tests {
         }
         async fn measured(&self, _: &str, what: &[Measure], _: i64) -> Result<Vec<Vec<f64>>, PortError> {
             Ok(what.iter().map(|of| if *of == Measure::Errors { vec![1.0; 3] } else { vec![] }).collect())
+        }
+    }
+
+    impl Doors for Outside {
+        async fn knock(&self, queue: &str) -> Result<(), PortError> {
+            self.knocked.lock().unwrap().push(queue.to_owned());
+            Ok(())
         }
     }
 
@@ -225,7 +248,7 @@ mod tests {
         // The first request of the sweep, which is about dead letters, fails.
         let mut first = true;
         world.core().faults = Some(Box::new(move |_, _| if std::mem::take(&mut first) { Fault::Throttled } else { Fault::None }));
-        let (done, _) = swept(&engines, &QUIET).await;
+        let (done, _) = swept(&engines, &quiet()).await;
         assert!(done.is_err(), "the tick says what could not be done");
         assert_eq!(world.core().queue.messages.len(), 1, "the delivery is woken");
     }
@@ -234,22 +257,24 @@ mod tests {
     async fn work_that_does_not_go_on_is_trouble() {
         let (world, engines) = with_lost_wake_up().await;
         let stuck = vec![(Kind::WorkStuck, String::new())];
-        assert_eq!(swept(&engines, &QUIET).await, (Ok(()), stuck), "twenty minutes are too long");
+        assert_eq!(swept(&engines, &quiet()).await, (Ok(()), stuck), "twenty minutes are too long");
         let due = std::mem::take(&mut world.core().queue.messages);
         assert_eq!(due.len(), 1, "its message, which reaches nobody");
-        let (_, again) = swept(&engines, &QUIET).await;
+        let (_, again) = swept(&engines, &quiet()).await;
         assert_eq!(again.len(), 1, "as long as it is so");
     }
 
     #[tokio::test]
     async fn every_queue_is_looked_at_whatever_else_fails() {
         let (_, engines) = made();
-        assert_eq!(swept(&engines, &QUIET).await, (Ok(()), vec![]), "nothing happens");
+        assert_eq!(swept(&engines, &quiet()).await, (Ok(()), vec![]), "nothing happens");
         for down in ENGINES.into_iter().chain([trouble::DEAD_LETTERS]) {
-            let (done, seen) = swept(&engines, &Outside { down, refuses: "" }).await;
+            let outside = Outside { down, ..quiet() };
+            let (done, seen) = swept(&engines, &outside).await;
             assert_eq!((done, seen), (Ok(()), vec![(Kind::FunctionFails, down.to_owned())]));
+            assert_eq!(*outside.knocked.lock().unwrap(), [down], "where messages wait, and nowhere else");
         }
-        let (done, seen) = swept(&engines, &Outside { down: trouble::DEAD_LETTERS, refuses: ENGINES[0] }).await;
+        let (done, seen) = swept(&engines, &Outside { down: trouble::DEAD_LETTERS, refuses: ENGINES[0], ..quiet() }).await;
         assert!(done.is_err(), "the sweep's own alarm tells this");
         assert_eq!(seen, [(Kind::FunctionFails, trouble::DEAD_LETTERS.to_owned())]);
     }

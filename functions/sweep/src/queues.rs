@@ -1,6 +1,6 @@
 //! What the sweep sees of queues and their functions.
 //!
-//! A queue without messages costs one request to SQS, and none to CloudWatch, which charges for each metric that is read.
+//! Only queues with messages are looked at: CloudWatch charges for each metric that is read.
 
 use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
@@ -11,17 +11,14 @@ const MINUTES: i64 = 10;
 /// In so many of these minutes something has to be wrong: a function that crashes once is no trouble, the message is delivered
 /// again.
 const AT_LEAST: usize = 3;
-/// The same for letters that wait: those that come one after the other are no trouble here, if each of them is stored.
-const LETTERS_AT_LEAST: usize = 8;
+/// The same for letters that wait: each sweep has those stored that came since the one before, so the queue is empty twice.
+const LETTERS_AT_LEAST: usize = 9;
 
-/// The trouble of an engine's queue and function. `limit`: how long messages may wait.
+/// The trouble of an engine's queue, which has messages, and of its function. `limit`: how long messages may wait.
 ///
 /// # Errors
 /// A request fails.
 pub async fn look(watch: &impl Watch, engine: &str, limit: Span) -> Result<Vec<Trouble>, PortError> {
-    if watch.messages(engine).await? == 0 {
-        return Ok(vec![]);
-    }
     let seconds = limit.0 as f64 / 1000.0;
     // The age of a dead letter counts from when its message was first sent.
     let of_messages = match engine {
@@ -45,24 +42,22 @@ pub async fn look(watch: &impl Watch, engine: &str, limit: Span) -> Result<Vec<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// A queue with so many messages, and what was measured of it; and how often that was asked.
-    struct Queue(u64, fn(Measure) -> Vec<f64>, AtomicUsize);
+    /// What was measured of a queue and its function.
+    struct Queue(fn(Measure) -> Vec<f64>);
 
     impl Watch for Queue {
         async fn messages(&self, _: &str) -> Result<u64, PortError> {
-            Ok(self.0)
+            Ok(1)
         }
         async fn measured(&self, _: &str, what: &[Measure], _: i64) -> Result<Vec<Vec<f64>>, PortError> {
-            self.2.fetch_add(1, Ordering::Relaxed);
-            Ok(what.iter().map(|measure| self.1(*measure)).collect())
+            Ok(what.iter().map(|measure| self.0(*measure)).collect())
         }
     }
 
     impl Queue {
         fn measured(measured: fn(Measure) -> Vec<f64>) -> Self {
-            Self(1, measured, AtomicUsize::new(0))
+            Self(measured)
         }
     }
 
@@ -70,13 +65,6 @@ mod tests {
         let troubles = look(queue, engine, Span::minutes(5)).await.unwrap();
         assert!(troubles.iter().all(|trouble| trouble.engine == engine));
         troubles.iter().map(|trouble| (trouble.kind, trouble.much)).collect()
-    }
-
-    #[tokio::test]
-    async fn an_empty_queue_is_asked_nothing_more() {
-        let empty = Queue(0, |_| vec![1e9; 10], AtomicUsize::new(0));
-        assert_eq!(told(&empty, "sequences").await, []);
-        assert_eq!(empty.2.load(Ordering::Relaxed), 0, "each metric that is read costs money");
     }
 
     #[tokio::test]
@@ -100,14 +88,14 @@ mod tests {
     #[tokio::test]
     async fn dead_letters_that_are_not_stored() {
         let stay = Queue::measured(|what| match what {
-            Measure::Waiting => vec![2.0; 8],
+            Measure::Waiting => vec![2.0; 9],
             Measure::Errors => vec![1.0; 3],
             // From when their messages were first sent.
             Measure::Age => vec![1e6; 10],
             Measure::Throttles => vec![],
         });
         assert_eq!(told(&stay, DEAD_LETTERS).await, [(Kind::DeadLettersWait, 2.0), (Kind::FunctionFails, 1.0)]);
-        let pass = Queue::measured(|what| if what == Measure::Waiting { vec![1.0; 7] } else { vec![] });
+        let pass = Queue::measured(|what| if what == Measure::Waiting { vec![1.0; 8] } else { vec![] });
         assert_eq!(told(&pass, DEAD_LETTERS).await, []);
     }
 }

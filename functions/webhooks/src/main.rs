@@ -2,7 +2,7 @@
 
 mod about;
 
-use keelway_engine::webhooks::Webhooks;
+use keelway_engine::webhooks::{PLACES, Webhooks};
 use keelway_lambda::aws;
 use keelway_lambda::messages::Consumer;
 use keelway_outgoing::{Client, Hosts};
@@ -16,5 +16,5 @@ async fn main() -> Result<(), Error> {
     ports.warm().await;
     let client = Client::new(Hosts::parse(&config.webhook_hosts()));
     let engine = Webhooks::with(ports.clone(), config.webhooks(), Deliverer::new(ports, client));
-    Consumer::new(engine, about::about, config.max_receives).run().await
+    Consumer::new(engine, about::about, config.max_receives).taking(PLACES).run_knocked().await
 }

@@ -8,6 +8,7 @@ the installed package is not changed. On top of what it checks:
 * a role that a stack makes keeps its permissions boundary, which the emulator would forget;
 * requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
+* a function that a rule starts is started again if it fails;
 * a page of a query ends with the item that reaches 1 MB;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
@@ -240,6 +241,18 @@ def _mend_numbers():
     lambda_svc._sqs_esm_concurrency = concurrency
 
 
+def _mend_rules():
+    """The emulator repeats an asynchronous invocation that failed, but not if a rule asked for it."""
+    from ministack.services import eventbridge, lambda_svc
+
+    def dispatch(arn, payload):
+        function, config, _ = lambda_svc._get_func_record_for_ref(arn)
+        if function and config:
+            lambda_svc.invoke_async_with_retry(lambda_svc._execution_record_for_config(function, config), json.loads(payload))
+
+    eventbridge._dispatch_to_lambda = dispatch
+
+
 def _wrap_scheduler(recorder):
     from ministack.services import eventbridge, scheduler
 
@@ -376,6 +389,7 @@ def install(path):
     _mend_deployers()
     _mend_boundaries()
     _mend_numbers()
+    _mend_rules()
     _mend_logs()
     _mend_pages()
 

@@ -44,6 +44,8 @@ def _process_environment(state, port):
         "BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(port), "MINISTACK_HOST": "127.0.0.1",
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", "MINISTACK_REGION": REGION, "AUTH": "true",
         "LAMBDA_EXECUTOR": "local", "LAMBDA_ACCOUNT_CONCURRENCY": "1000", "LOG_LEVEL": "INFO",
+        # As AWS does, it repeats an asynchronous invocation that failed after one minute, and after two more.
+        "LAMBDA_ASYNC_RETRY_BASE_SECONDS": "60", "LAMBDA_ASYNC_RETRY_MAX_SECONDS": "120",
         # Git hosts, clusters and identity providers of a local cloud are on this machine. No template sets this.
         "KEELWAY_LOOPBACK": "true",
         "TMPDIR": str(scratch), "KEELWAY_RECORDED": str(state.path("recorded.json")), "PYTHONUNBUFFERED": "1",

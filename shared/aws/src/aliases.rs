@@ -69,7 +69,7 @@ pub(crate) fn read(name: &'static str, answered: &Answered) -> Result<Value, Por
     Err(failed(name, answered))
 }
 
-fn failed(name: &'static str, answered: &Answered) -> PortError {
+pub(crate) fn failed(name: &'static str, answered: &Answered) -> PortError {
     let (code, message) = error_of(answered);
     let status = answered.status;
     let reason = format!("{code}: {message} (status {status})");

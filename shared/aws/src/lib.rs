@@ -10,6 +10,7 @@ mod ecr;
 mod error;
 mod expression;
 mod http;
+pub mod knock;
 pub mod meter;
 mod queue;
 mod runners;
@@ -47,6 +48,8 @@ pub struct Names {
     pub scheduler_dead_letters_arn: Option<String>,
     /// The prefix of the names of this stack's secrets, before a `/`.
     pub secrets: String,
+    /// Whether only the queue of the sequences engine is polled. Who sends to another one knocks at its function.
+    pub knocks: bool,
 }
 
 /// The queue of one engine.
@@ -56,6 +59,23 @@ pub struct QueueName {
     pub url: String,
     /// The address for Scheduler.
     pub arn: String,
+}
+
+/// A message that was received.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Received {
+    /// The id in the queue.
+    pub id: String,
+    /// The receipt handle of this delivery.
+    pub receipt: String,
+    /// The content.
+    pub body: String,
+    /// What SQS tells of it, such as `SentTimestamp`.
+    pub attributes: BTreeMap<String, String>,
+    /// The texts that its sender gave it beside the content.
+    pub texts: BTreeMap<String, String>,
+    /// The name of the queue.
+    pub queue: String,
 }
 
 /// All ports on AWS. Clones share their connections.

@@ -1,6 +1,7 @@
 //! The engines' queues on SQS, and their timers: delays of SQS up to 15 minutes, one-time schedules beyond.
 
 use crate::error::{port_error, refused};
+use crate::knock::Knock;
 use crate::{Aws, QueueName, meter};
 use aws_sdk_scheduler::operation::create_schedule::CreateScheduleError;
 use aws_sdk_scheduler::types::{
@@ -9,6 +10,7 @@ use aws_sdk_scheduler::types::{
 use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{Clock, PortError, Queue};
+use keelway_engine::sequences;
 
 const SEND: &str = "sqs.SendMessage";
 const SEND_BATCH: &str = "sqs.SendMessageBatch";
@@ -35,24 +37,40 @@ const MAX_NAME: usize = 64;
 impl Queue for Aws {
     async fn send(&self, engine: &str, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {
         let queue = self.queue(engine)?;
-        match bodies {
-            [] => Ok(Vec::new()),
-            [body] => self.send_one(queue, body, 0).await.map(|()| vec![None]),
-            _ => self.send_batch(queue, bodies).await,
-        }
+        let outcomes = match bodies {
+            [] => return Ok(Vec::new()),
+            [body] => self.send_one(queue, body, 0).await.map(|()| vec![None])?,
+            _ => self.send_batch(queue, bodies).await?,
+        };
+        self.knock_after_sending(engine).await;
+        Ok(outcomes)
     }
 
     async fn send_at(&self, engine: &str, name: &str, body: &str, at: Timestamp) -> Result<(), PortError> {
         let queue = self.queue(engine)?;
         match plan(self.now(), at) {
-            Plan::Delay(seconds) => self.send_one(queue, body, seconds).await,
+            Plan::Delay(seconds) => {
+                self.send_one(queue, body, seconds).await?;
+                match (self.is_knocked(engine), seconds) {
+                    (false, _) => {}
+                    (true, 0) => self.knock_after_sending(engine).await,
+                    // Without this knock, the message would be late: it is sent again.
+                    (true, _) => self.knock_in(engine, seconds).await?,
+                }
+                Ok(())
+            }
+            // Scheduler sends to one place.
+            Plan::Schedule(when) if self.is_knocked(engine) => {
+                let knock = Knock { engine: engine.to_owned(), body: Some(body.to_owned()) };
+                self.schedule(self.queue(sequences::NAME)?, name, &knock.to_body()?, when).await
+            }
             Plan::Schedule(when) => self.schedule(queue, name, body, when).await,
         }
     }
 }
 
 impl Aws {
-    fn queue(&self, engine: &str) -> Result<&QueueName, PortError> {
+    pub(crate) fn queue(&self, engine: &str) -> Result<&QueueName, PortError> {
         let missing = || refused(SEND, format!("this function knows no queue of an engine {engine:?}"));
         self.inner.names.queues.get(engine).ok_or_else(missing)
     }
@@ -86,13 +104,19 @@ impl Aws {
     }
 
     async fn send_one(&self, queue: &QueueName, body: &str, delay_seconds: i32) -> Result<(), PortError> {
+        let id = self.put(queue, body, delay_seconds).await?;
+        meter::sent(id.as_deref(), delay_seconds);
+        Ok(())
+    }
+
+    /// Puts a message into a queue; its id.
+    pub(crate) async fn put(&self, queue: &QueueName, body: &str, delay_seconds: i32) -> Result<Option<String>, PortError> {
         check(SEND, [body])?;
         meter::request(SEND);
         let request = self.inner.sqs.send_message().queue_url(&queue.url).message_body(acceptable(body));
         let request = request.set_delay_seconds((delay_seconds > 0).then_some(delay_seconds));
         let answer = request.send().await.map_err(|error| port_error(SEND, error))?;
-        meter::sent(answer.message_id(), delay_seconds);
-        Ok(())
+        Ok(answer.message_id)
     }
 
     async fn send_batch(&self, queue: &QueueName, bodies: &[String]) -> Result<Vec<Option<String>>, PortError> {

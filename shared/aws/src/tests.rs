@@ -1,6 +1,7 @@
 //! Tests of the ports with prepared answers, for situations that no emulator produces on demand.
 
 mod double;
+mod knocks;
 
 use crate::meter::Meter;
 use crate::{Aws, Names};

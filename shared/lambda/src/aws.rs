@@ -1,34 +1,41 @@
 //! The configured ports, and the log line about a message with its cost.
 
 use crate::batch::{HELD, NotDone, Record};
-use crate::config::{Config, TableConfig};
+use crate::config::{Config, DEAD_LETTERS, TableConfig};
+use crate::drain::Polled;
 use crate::incoming::About;
 use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names, QueueName};
+use keelway_engine::ports::PortError;
 use std::future::Future;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The ports of a function, by its configuration.
 pub async fn connect(config: &Config) -> Aws {
+    let engines =
+        config.queues.iter().map(|(engine, (url, arn))| (engine.clone(), QueueName { url: url.clone(), arn: arn.clone() }));
     let names = Names {
         table: config.table.clone(),
         bus: config.bus.clone(),
-        queues: config
-            .queues
-            .iter()
-            .map(|(engine, (url, arn))| (engine.clone(), QueueName { url: url.clone(), arn: arn.clone() }))
-            .collect(),
+        queues: engines.chain(dead_letters(config.dead_letters_url.as_deref())).collect(),
         scheduler_group: config.scheduler_group.clone(),
         scheduler_role_arn: config.scheduler_role_arn.clone(),
         scheduler_dead_letters_arn: config.scheduler_dead_letters_arn.clone(),
         secrets: config.secrets.clone(),
+        knocks: config.knocks,
     };
     Aws::connect(names).await
 }
 
-/// The table alone, for a function that only stores. The other ports have no names, and AWS refuses requests to them.
+/// The table and the queue of dead letters, for a function that only stores. The other ports have no names, and AWS refuses
+/// requests to them.
 pub async fn connect_table(config: &TableConfig) -> Aws {
-    Aws::connect(Names { table: config.table.clone(), ..Names::default() }).await
+    let queues = dead_letters(config.dead_letters_url.as_deref()).into_iter().collect();
+    Aws::connect(Names { table: config.table.clone(), queues, ..Names::default() }).await
+}
+
+fn dead_letters(url: Option<&str>) -> Option<(String, QueueName)> {
+    url.map(|url| (DEAD_LETTERS.to_owned(), QueueName { url: url.to_owned(), arn: String::new() }))
 }
 
 /// Makes failed messages visible again soon, instead of after the queue's visibility timeout. If that fails, the timeout applies.
@@ -41,11 +48,49 @@ pub async fn bring_back_soon(aws: &Aws, engine: &str, not_done: &[(Record, NotDo
     }
 }
 
+/// A queue with the requests of a drain.
+#[derive(Debug)]
+pub struct OwnQueue<'a> {
+    aws: &'a Aws,
+    name: &'a str,
+    hidden: Option<i32>,
+}
+
+impl<'a> OwnQueue<'a> {
+    /// The queue of this name. `holds`: what is received is hidden for as long as a function [holds](crate::batch::held) it, and
+    /// not for the queue's timeout.
+    pub fn new(aws: &'a Aws, name: &'a str, holds: bool) -> Self {
+        Self { aws, name, hidden: holds.then(held_seconds) }
+    }
+}
+
+impl Polled for OwnQueue<'_> {
+    async fn receive(&self, most: usize, wait: Duration) -> Result<Vec<Record>, PortError> {
+        let (most, wait) = (i32::try_from(most).unwrap_or(1), i32::try_from(wait.as_secs()).unwrap_or(0));
+        Ok(self.aws.receive(self.name, most, wait, self.hidden).await?.into_iter().map(Record::from).collect())
+    }
+    async fn delete(&self, receipts: &[String]) -> Result<(), PortError> {
+        self.aws.delete(self.name, receipts).await
+    }
+    async fn come_back_in(&self, receipt: &str, seconds: i32) -> Result<(), PortError> {
+        self.aws.come_back_in(self.name, receipt, seconds).await
+    }
+    async fn knock(&self) -> Result<(), PortError> {
+        self.aws.knock(self.name).await
+    }
+    async fn knock_in(&self, seconds: i32) -> Result<(), PortError> {
+        self.aws.knock_in(self.name, seconds).await
+    }
+}
+
+fn held_seconds() -> i32 {
+    i32::try_from(HELD.as_secs()).unwrap_or(i32::MAX)
+}
+
 /// Hides messages for as long as a function [holds](crate::batch::held) them. If that fails, the last timeout applies: that of the
 /// queue, or the one that was set before.
 pub async fn hide(aws: &Aws, engine: &str, receipts: &[String]) {
-    let seconds = i32::try_from(HELD.as_secs()).unwrap_or(i32::MAX);
-    if let Err(error) = aws.hide_for(engine, receipts, seconds).await {
+    if let Err(error) = aws.hide_for(engine, receipts, held_seconds()).await {
         tracing::warn!(engine, %error, "if the function dies now, its messages come back only after the visibility timeout");
     }
 }

@@ -47,27 +47,53 @@ pub struct Record {
 
 impl From<SqsMessage> for Record {
     fn from(message: SqsMessage) -> Self {
-        let number = |name: &str| message.attributes.get(name).and_then(|value| value.parse::<i64>().ok());
-        let text = |name: &str| message.message_attributes.get(name).and_then(|attribute| attribute.string_value.clone());
-        let error = match (text("ERROR_CODE"), text("ERROR_MESSAGE")) {
-            (None, None) => None,
-            (code, message) => Some(format!("{}: {}", code.unwrap_or("error".into()), message.unwrap_or("no message".into()))),
-        };
         let arn = message.event_source_arn.unwrap_or_default();
         Self {
-            sent: Timestamp(number("SentTimestamp").unwrap_or_default()),
-            receives: number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
             queue: arn.rsplit(':').next().unwrap_or_default().to_owned(),
-            error,
-            target: message.attributes.get("DeadLetterQueueSourceArn").cloned().or_else(|| text("TARGET_ARN")),
             id: message.message_id.unwrap_or_default(),
             receipt: message.receipt_handle.unwrap_or_default(),
             body: message.body.unwrap_or_default(),
+            ..Self::told(
+                |name| message.attributes.get(name).cloned(),
+                |name| message.message_attributes.get(name)?.string_value.clone(),
+            )
+        }
+    }
+}
+
+#[cfg(feature = "aws")]
+impl From<keelway_aws::Received> for Record {
+    fn from(message: keelway_aws::Received) -> Self {
+        Self {
+            queue: message.queue,
+            id: message.id,
+            receipt: message.receipt,
+            body: message.body,
+            ..Self::told(|name| message.attributes.get(name).cloned(), |name| message.texts.get(name).cloned())
         }
     }
 }
 
 impl Record {
+    /// What SQS tells of a message in `attributes`, and its sender in `texts`.
+    fn told(attributes: impl Fn(&str) -> Option<String>, texts: impl Fn(&str) -> Option<String>) -> Self {
+        let number = |name: &str| attributes(name).and_then(|value| value.parse::<i64>().ok());
+        let error = match (texts("ERROR_CODE"), texts("ERROR_MESSAGE")) {
+            (None, None) => None,
+            (code, message) => Some(format!("{}: {}", code.unwrap_or("error".into()), message.unwrap_or("no message".into()))),
+        };
+        Self {
+            sent: Timestamp(number("SentTimestamp").unwrap_or_default()),
+            receives: number("ApproximateReceiveCount").and_then(|count| u32::try_from(count).ok()).unwrap_or(1),
+            error,
+            target: attributes("DeadLetterQueueSourceArn").or_else(|| texts("TARGET_ARN")),
+            id: String::new(),
+            receipt: String::new(),
+            body: String::new(),
+            queue: String::new(),
+        }
+    }
+
     /// The delay in seconds before the message is delivered again, scattered so that messages which failed together are not
     /// repeated together. After a failure: 1 to 300, longer with each delivery. After contention: always short, because nothing is
     /// broken, and the other writers will finish.
@@ -208,9 +234,17 @@ fn groups<T>(jobs: Vec<Job<T>>) -> Vec<Vec<Job<T>>> {
     groups
 }
 
-/// The answer that makes the queue keep these messages. Logs the reasons, and which messages the queue will not deliver again.
-pub fn answer(not_done: &[(Record, NotDone)], max_receives: u32) -> SqsBatchResponse {
+/// The answer that makes the queue keep these messages.
+pub fn answer(not_done: &[(Record, NotDone)]) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
+    for (record, _) in not_done {
+        response.add_failure(&record.id);
+    }
+    response
+}
+
+/// Logs why messages are not done, and which of them the queue will not deliver again.
+pub fn tell(not_done: &[(Record, NotDone)], max_receives: u32) {
     for (record, why) in not_done {
         let (id, receives) = (&record.id, record.receives);
         if receives >= max_receives {
@@ -218,9 +252,7 @@ pub fn answer(not_done: &[(Record, NotDone)], max_receives: u32) -> SqsBatchResp
         } else {
             tracing::warn!(message.id = id, receives, %why, "a message failed and comes back");
         }
-        response.add_failure(id);
     }
-    response
 }
 
 #[cfg(test)]
@@ -281,7 +313,7 @@ mod tests {
         let expected =
             [("fails", &failed), ("hangs", &NotDone::OutOfTime), ("panics", &NotDone::Panicked), ("too late", &NotDone::OutOfTime)];
         assert_eq!(why, expected);
-        let answer = answer(&not_done, 10);
+        let answer = answer(&not_done);
         assert_eq!(answer.batch_item_failures.len(), 4);
     }
 

@@ -20,6 +20,8 @@ pub const ENGINES: [&str; 7] = [
     webhooks::NAME,
 ];
 
+pub use keelway_engine::trouble::DEAD_LETTERS;
+
 /// The environment of a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -35,6 +37,11 @@ pub struct Config {
     pub scheduler_role_arn: String,
     /// `KEELWAY_SCHEDULER_DLQ_ARN`, optional
     pub scheduler_dead_letters_arn: Option<String>,
+    /// `KEELWAY_KNOCKS` (false): whether only the queue of the sequences engine is polled, so that whoever sends to another one
+    /// knocks at its function.
+    pub knocks: bool,
+    /// `KEELWAY_DEAD_LETTERS_QUEUE_URL`, optional. Only the sweep needs it.
+    pub dead_letters_url: Option<String>,
     /// `KEELWAY_SECRETS` (keelway): the prefix of the names of secrets.
     pub secrets: String,
     /// `KEELWAY_START_DEADLINE` (10m), `KEELWAY_TASK_TIMEOUT` (24h; 0 = never), `KEELWAY_RETENTION_DAYS` (90),
@@ -74,6 +81,8 @@ pub struct Config {
 pub struct TableConfig {
     /// `KEELWAY_TABLE`
     pub table: String,
+    /// `KEELWAY_DEAD_LETTERS_QUEUE_URL`, optional: the queue that it looks at when it is knocked at.
+    pub dead_letters_url: Option<String>,
     /// `KEELWAY_LOG`; info if it is invalid.
     pub log: Level,
 }
@@ -131,6 +140,8 @@ impl Config {
             scheduler_group: env.required("KEELWAY_SCHEDULER_GROUP", "keelway"),
             scheduler_role_arn: env.required("KEELWAY_SCHEDULER_ROLE_ARN", "arn:aws:iam::123456789012:role/keelway-scheduler"),
             scheduler_dead_letters_arn: env.optional("KEELWAY_SCHEDULER_DLQ_ARN"),
+            knocks: env.parsed("KEELWAY_KNOCKS", false, "true, or false", |given| given.parse().ok()),
+            dead_letters_url: env.optional("KEELWAY_DEAD_LETTERS_QUEUE_URL"),
             secrets: env.optional("KEELWAY_SECRETS").unwrap_or_else(|| "keelway".to_owned()),
             limits: Limits {
                 start_deadline: env.span("KEELWAY_START_DEADLINE", default.start_deadline, "10m", Span::seconds(1)),
@@ -173,7 +184,8 @@ impl TableConfig {
         let log = Env::new(&variable).level("KEELWAY_LOG", Level::INFO);
         let mut env = Env::new(&variable);
         let table = env.required("KEELWAY_TABLE", "keelway");
-        env.done(Self { table, log })
+        let dead_letters_url = env.optional("KEELWAY_DEAD_LETTERS_QUEUE_URL");
+        env.done(Self { table, dead_letters_url, log })
     }
 }
 
@@ -330,7 +342,8 @@ mod tests {
     fn dead_letters_are_stored_whatever_else_is_wrong() {
         let wrong = |name: &str| Some(if name == "KEELWAY_TABLE" { "keelway" } else { "wrong" }.to_owned());
         assert!(Config::read(wrong).is_err());
-        assert_eq!(TableConfig::read(wrong), Ok(TableConfig { table: "keelway".into(), log: Level::INFO }));
+        let read = TableConfig { table: "keelway".into(), dead_letters_url: Some("wrong".into()), log: Level::INFO };
+        assert_eq!(TableConfig::read(wrong), Ok(read));
         let told = |name: &str| Some(if name == "KEELWAY_LOG" { "debug" } else { "keelway" }.to_owned());
         assert_eq!(TableConfig::read(told).map(|config| config.log), Ok(Level::DEBUG));
         let none = TableConfig::read(|_| None).unwrap_err();

@@ -5,6 +5,8 @@
 pub mod aws;
 pub mod batch;
 pub mod config;
+#[cfg(feature = "aws")]
+pub mod drain;
 pub mod incoming;
 #[cfg(feature = "aws")]
 pub mod messages;

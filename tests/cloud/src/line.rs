@@ -61,7 +61,7 @@ impl Line {
     pub fn is_outside(&self) -> bool {
         let own = [
             "granted", "follow", "start", "wake", "obey", "abort", "decide", "retry", "settle", "conform", "windows", "planned",
-            "due", "fire",
+            "due", "fire", "knock",
         ];
         !own.contains(&self.text("message.kind"))
     }

@@ -61,9 +61,17 @@ impl Stack {
                 (webhooks::NAME, "WebhooksQueueUrl"),
             ]
             .into_iter()
-            .map(|(engine, queue)| Ok((engine.to_owned(), QueueName { url: output(queue)?, arn: String::new() })))
+            .map(|(engine, queue)| {
+                let url = output(queue)?;
+                // All queues of the emulator are of one account.
+                let arn = format!("arn:aws:sqs:{}:000000000000:{}", output("Region")?, url.rsplit('/').next().unwrap_or_default());
+                Ok((engine.to_owned(), QueueName { url, arn }))
+            })
             .collect::<Result<_, Problem>>()?,
             scheduler_group: output("SchedulerGroupName")?,
+            // The emulator does not ask whether there is such a role.
+            scheduler_role_arn: "arn:aws:iam::000000000000:role/scheduler".into(),
+            knocks: true,
             ..Names::default()
         };
         let inner = Inner {

@@ -2,6 +2,7 @@
 
 mod alarms;
 mod deployer;
+mod knocks;
 mod locks;
 mod rules;
 mod template;

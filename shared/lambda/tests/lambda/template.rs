@@ -226,7 +226,7 @@ fn the_sweep_has_a_rate_that_eventbridge_takes() {
 }
 
 /// What a role's statements let it do, with what.
-fn allowed<'a>(template: &'a Value, role: &str) -> Vec<(&'a Value, &'a Value)> {
+pub(crate) fn allowed<'a>(template: &'a Value, role: &str) -> Vec<(&'a Value, &'a Value)> {
     let policies = &template["Resources"][role]["Properties"]["Policies"];
     let statements = items(policies).flat_map(|policy| items(&policy["PolicyDocument"]["Statement"]));
     statements
@@ -235,7 +235,7 @@ fn allowed<'a>(template: &'a Value, role: &str) -> Vec<(&'a Value, &'a Value)> {
 }
 
 /// The members of a list, or what stands for a list of one.
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
 }
 

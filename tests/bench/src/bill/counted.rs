@@ -17,7 +17,7 @@ use keelway_engine::sequences::{self, Limits, Sequences};
 use keelway_engine::trouble::{Measure, Watch};
 use keelway_engine::webhooks::Webhooks;
 use keelway_outgoing::{Guard, Hosts};
-use keelway_sweep::{Engines, sweep};
+use keelway_sweep::{Doors, Engines, sweep};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
@@ -220,6 +220,12 @@ struct Idle(AtomicU64);
 impl Registry for Idle {
     async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
         Ok(None)
+    }
+}
+
+impl Doors for Idle {
+    async fn knock(&self, _: &str) -> Result<(), PortError> {
+        Err(PortError::Refused { request: "test", reason: "an idle installation starts no function".into() })
     }
 }
 

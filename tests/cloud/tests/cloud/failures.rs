@@ -20,6 +20,10 @@ use keelway_engine::sequences::{self, Address};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::process::Command;
+use std::time::Duration;
+
+/// The function that stores dead letters.
+const DEAD_LETTERS: &str = "dead-letters";
 
 const SHIPYARD: &str = "apiVersion: spec.keptn.sh/0.2.3
 kind: Shipyard
@@ -56,6 +60,7 @@ fn dead_letters(bed: &Bed) -> Outcome {
         .map_err(|error| Problem::of("a dead letter", format!("{error:?}")))?;
     for (mark, engine) in marks.iter().zip(["sequences", "deployers"]) {
         let letter = observer.wait("a dead letter in the table", |_| {
+            knock_for_letters(stack);
             let letters = stack.items(keys::DEAD_LETTERS, "").unwrap_or_default();
             letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str())))
         })?;
@@ -69,9 +74,18 @@ fn dead_letters(bed: &Bed) -> Outcome {
     }
     // One that was sent again may just pass through.
     observer.wait("an empty dead-letter queue", |_| {
+        knock_for_letters(stack);
         let left = stack.queue_number(&stack.output("DeadLettersUrl"), "ApproximateNumberOfMessages");
         left.is_ok_and(|left| left == 0).then_some(())
     })
+}
+
+/// Has the function for dead letters look at its queue, as the sweep does if there are some.
+fn knock_for_letters(stack: &Stack) {
+    let left = stack.queue_number(&stack.output("DeadLettersUrl"), "ApproximateNumberOfMessages");
+    if left.is_ok_and(|left| left > 0) && stack.wait(stack.ports().knock(DEAD_LETTERS)).is_ok() {
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }
 
 /// A sequence whose first task is triggered, and the item of its execution.

@@ -15,6 +15,7 @@ mod deployments;
 mod examples;
 mod failures;
 mod keptn_clients;
+mod knocks;
 mod lanes;
 mod models;
 mod oracles;
@@ -56,6 +57,7 @@ fn tests() -> Vec<Test<Bed>> {
         webhooks::tests,
         approvals::tests,
         failures::tests,
+        knocks::tests,
         trouble::tests,
         access::tests,
         examples::tests,

@@ -11,11 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 9] = [
+const UNSEEN: [(&str, &str, &str); 16] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
     ("keelway-webhooks", "kms:Decrypt", SECRETS),
+    ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-attempts", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-webhooks", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-observer", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-deployments", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-deployers", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-dead-letters", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-deployers", "ecr:BatchGetImage", IMAGES),
     ("keelway-deployers", "ecr:GetDownloadUrlForLayer", IMAGES),
     ("keelway-deployers", "ecr:GetRepositoryPolicy", IMAGES),
@@ -27,6 +34,7 @@ const UNSEEN: [(&str, &str, &str); 9] = [
     ("keelway-deployers", "codebuild:StopBuild", "the builds of the local cloud have ended before anybody can stop them"),
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
+const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 
 pub fn tests() -> Vec<Test<Bed>> {
