@@ -3,8 +3,8 @@
 //! memory and latencies. Promotions and deployments are counted in memory, promotions against a git host. Aims are printed beside
 //! the values; only a malfunction is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments` and `keelway-bench recovery` measure only that: they need neither a
-//! stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
+//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench http` and `keelway-bench recovery` measure only that:
+//! they need neither a stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
 //!
 //! `keelway-bench short` runs a little of every part with the builds beside it, without judging or storing values. A test runs it,
 //! so that the bench works when somebody needs its figures.
@@ -15,6 +15,7 @@ mod deployments;
 mod history;
 mod latency;
 mod load;
+mod over_http;
 mod price;
 mod promotions;
 mod recovery;
@@ -40,7 +41,8 @@ fn main() -> ExitCode {
         ["deployments"] => counted(deployments::count),
         ["recovery"] => counted(|report, _, say| recovery::measure(report, say)),
         ["latency"] => latency(),
-        _ => Err("usage: keelway-bench [promotions | deployments | recovery | latency | short]".into()),
+        ["http"] => counted(|report, _, _| over_http::measure(report)),
+        _ => Err("usage: keelway-bench [promotions | deployments | http | recovery | latency | short]".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -132,6 +134,7 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     let many_wait = cost::busy_lane(&bed, many)?;
     cost::tell_queue(&mut report, &format!("{many} waiting on the lane"), &many_wait);
     price::tell(&mut report, &few)?;
+    over_http::measure(&mut report)?;
     say("CPU time and memory of the functions under load");
     load::measure(&bed, size.load, &mut report)?;
     latencies(&bed, size, &mut report, &say)?;

@@ -10,6 +10,7 @@
 
 mod accept;
 mod answer;
+mod at_once;
 mod birth;
 mod change;
 pub mod codec;
@@ -32,6 +33,7 @@ mod turn;
 pub mod waits;
 
 pub use answer::MAX_DECISION_BYTES;
+pub use at_once::{cause_of, is_taken};
 pub use message::{Address, Message};
 
 use crate::ports::{PortError, Ports};
@@ -60,6 +62,18 @@ pub struct Limits {
     pub max_event_bytes: usize,
     /// The most executions of one context: triggers that start each other would otherwise go on for ever. Default 1,000.
     pub max_executions: u32,
+    /// Which events go on the bus. Default: all.
+    pub publishes: Publishes,
+}
+
+/// Which events go on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Publishes {
+    /// All of them, answers of executors over HTTP included: an account may have rules that Keelway does not know.
+    #[default]
+    All,
+    /// Those that Keelway's own rules take. Executors ask for their work over HTTP.
+    Own,
 }
 
 impl Default for Limits {
@@ -70,6 +84,7 @@ impl Default for Limits {
             retention: Span::minutes(90 * 24 * 60),
             max_event_bytes: 240 * 1024,
             max_executions: 1000,
+            publishes: Publishes::All,
         }
     }
 }
