@@ -1,5 +1,7 @@
 //! The function behind the API's URL. It connects the parts; the routes are in the library.
 
+use axum::body::Body;
+use axum::response::Response;
 use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
 use keelway_lambda::aws;
 use keelway_lambda::incoming::About;
@@ -35,12 +37,15 @@ async fn main() -> Result<(), Error> {
     let api = Api::new(ports, config.limits, settings);
     let app = router(api);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
-        let app = app.clone();
+        let (app, id) = (app.clone(), event.context.request_id.clone());
         let service = service_fn(move |request: Request| {
-            let response = app.clone().oneshot(request);
+            let (response, id) = (app.clone().oneshot(request), id.clone());
             async move {
-                let about = About { kind: "http", project: None, context: None, subject: None };
-                aws::accounted(&about, |response| outcome(response.status()).to_owned(), response).await
+                let about = About { kind: "http", ..About::default() };
+                // An answer to a task is handled as the function on the queue would, and leaves the same line.
+                let handled =
+                    |response: &Response<Body>| response.extensions().get::<About>().map(|about| (id.clone(), about.clone()));
+                aws::accounted_as(&about, |response| (outcome(response.status()).to_owned(), handled(response)), response).await
             }
         });
         answer(service, event)

@@ -19,12 +19,20 @@ pub struct Cause {
     /// Whether messages of this kind are regularly sent again when a subject is settled. Most of those that find nothing to decide
     /// are copies.
     pub copied: bool,
+    /// Whether no queue has the message: only whoever sent it may send it again, and may as well not.
+    pub unqueued: bool,
 }
 
 impl Cause {
     /// The cause of a message with this content that entered its queue at that time.
     pub fn of(content: &[u8], sent: Timestamp) -> Self {
         Self { id: hash64(&[b"message", content, &sent.0.to_be_bytes()]), sent, ..Self::default() }
+    }
+
+    /// The cause of a request with this content, which is handled where it arrives. All requests with the content share it: a
+    /// client that gets no answer sends the same again, and that completes what the first request began.
+    pub fn of_request(content: &[u8], sent: Timestamp) -> Self {
+        Self { id: hash64(&[b"request", content]), sent, unqueued: true, ..Self::default() }
     }
 
     /// A cause that all copies of a message share, for wake-ups. The decision about a wake-up depends on the clock: of two
@@ -48,6 +56,8 @@ mod tests {
         assert_eq!(Cause::of_any_copy(b"a", now).id, Cause::of_any_copy(b"a", later).id);
         assert_ne!(Cause::of_any_copy(b"a", now).id, Cause::of_any_copy(b"b", now).id);
         assert!(Cause::of_any_copy(b"a", now).any_copy && !Cause::of(b"a", now).any_copy);
+        assert_eq!(Cause::of_request(b"a", now).id, Cause::of_request(b"a", later).id);
+        assert!(Cause::of_request(b"a", now).unqueued && !Cause::of(b"a", now).unqueued);
         assert_eq!((Cause::of(b"a", later).sent, Cause::of_any_copy(b"a", later).sent), (later, later));
     }
 }

@@ -19,6 +19,10 @@ pub const PREFIX: &str = "sh.keptn.event.";
 pub const AUDIT: &str = "dev.keelway.audit";
 /// The `source` of events that the engine sends; Keptn's clients expect it.
 pub const SOURCE: &str = "shipyard-controller";
+/// The type of the event about a task that its sequence has given up.
+pub const CANCELLED: &str = "dev.keelway.task.cancelled";
+/// The attribute of an answer that the API has published for others: it is handled, and the rule of sequences leaves it alone.
+pub const HANDLED: &str = "keelwayhandled";
 /// The `source` of events that the engine sends about approvals.
 pub const APPROVAL_SOURCE: &str = "approval-service";
 /// The `source` of an event that came without one, as Keptn's API sets it.

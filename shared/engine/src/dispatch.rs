@@ -3,7 +3,7 @@
 use crate::checks;
 use crate::ports::{PortError, Ports};
 use crate::protocol::{Handled, Inbox};
-use crate::sequences::{Message, NAME, Sequences};
+use crate::sequences::{Message, NAME, Publishes, Sequences, is_taken};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::schedules::Input as Scheduled;
@@ -21,6 +21,9 @@ impl<P: Ports> Inbox for Sequences<P> {
     }
     fn retention(&self) -> Span {
         self.limits.retention
+    }
+    fn publishes(&self, event: &CloudEvent) -> bool {
+        self.limits.publishes == Publishes::All || is_taken(event)
     }
     async fn event(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         self.on_event(event, cause).await

@@ -93,8 +93,13 @@ pub async fn all(store: &impl Store, query: Query, most: usize) -> Result<(Vec<I
 pub async fn publish(bus: &impl Bus, events: &[CloudEvent]) -> Result<(), PortError> {
     let entry =
         |event: &CloudEvent| BusEntry { source: event.source.clone(), detail_type: event.ty.clone(), detail: event.to_bytes() };
+    publish_entries(bus, events.iter().map(entry)).await
+}
+
+/// The same with entries as they are.
+pub async fn publish_entries(bus: &impl Bus, entries: impl IntoIterator<Item = BusEntry>) -> Result<(), PortError> {
     let mut pending: Vec<BusEntry> = Vec::new();
-    for next in events.iter().map(entry) {
+    for next in entries {
         let bytes: usize = pending.iter().map(BusEntry::size).sum();
         if pending.len() == BUS_ENTRIES || (!pending.is_empty() && bytes + next.size() > BUS_BYTES) {
             publish_chunk(bus, std::mem::take(&mut pending)).await?;

@@ -102,25 +102,44 @@ pub async fn accounted<T, E: std::fmt::Display>(
     outcome: impl Fn(&T) -> String,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    let mut line = Line { about, meter: Meter::default(), started: Instant::now(), outcome: "interrupted".into() };
+    accounted_as(about, |done| (outcome(done), None), work).await
+}
+
+/// The same for work that tells only at its end which input it has handled: the input's id, and what it is about.
+pub async fn accounted_as<T, E: std::fmt::Display>(
+    about: &About,
+    told: impl Fn(&T) -> (String, Option<(String, About)>),
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let (meter, outcome) = (Meter::default(), "interrupted".into());
+    let mut line = Line { about: about.clone(), meter, started: Instant::now(), outcome, span: None };
     let meter = line.meter.clone();
     let result = meter.around(work).await;
-    line.outcome = match &result {
-        Ok(done) => outcome(done),
-        Err(error) => format!("not done: {error}"),
-    };
+    match &result {
+        Ok(done) => {
+            let (outcome, input) = told(done);
+            line.outcome = outcome;
+            if let Some((id, about)) = input {
+                line.span = Some(about.span(&id));
+                line.about = about;
+            }
+        }
+        Err(error) => line.outcome = format!("not done: {error}"),
+    }
     result
 }
 
-struct Line<'a> {
-    about: &'a About,
+struct Line {
+    about: About,
     meter: Meter,
     started: Instant,
     outcome: String,
+    span: Option<tracing::Span>,
 }
 
-impl Drop for Line<'_> {
+impl Drop for Line {
     fn drop(&mut self) {
+        let _within = self.span.as_ref().map(tracing::Span::enter);
         let usage = self.meter.usage();
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let requests = serde_json::to_string(&usage.requests).unwrap_or_default();

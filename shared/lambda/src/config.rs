@@ -3,7 +3,7 @@
 
 use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
-use keelway_engine::sequences::{self, Limits};
+use keelway_engine::sequences::{self, Limits, Publishes};
 use keelway_engine::{deployments, promotions, webhooks};
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -45,7 +45,7 @@ pub struct Config {
     /// `KEELWAY_SECRETS` (keelway): the prefix of the names of secrets.
     pub secrets: String,
     /// `KEELWAY_START_DEADLINE` (10m), `KEELWAY_TASK_TIMEOUT` (24h; 0 = never), `KEELWAY_RETENTION_DAYS` (90),
-    /// `KEELWAY_MAX_EVENT_BYTES` (245760), `KEELWAY_MAX_EXECUTIONS` (1000), `KEELWAY_POLLING` (true)
+    /// `KEELWAY_MAX_EVENT_BYTES` (245760), `KEELWAY_MAX_EXECUTIONS` (1000), `KEELWAY_POLLING` (true), `KEELWAY_EVENTS` (all; own)
     pub limits: Limits,
     /// `KEELWAY_MAX_RECEIVES` (10): how often the queue delivers a message before it becomes a dead letter.
     pub max_receives: u32,
@@ -150,6 +150,11 @@ impl Config {
                 max_event_bytes: env.number("KEELWAY_MAX_EVENT_BYTES", 240 * 1024, (1024, 256 * 1024)) as usize,
                 max_executions: env.number("KEELWAY_MAX_EXECUTIONS", 1000, (1, 100_000)),
                 polled: env.parsed("KEELWAY_POLLING", true, "true, or false", |given| given.parse().ok()),
+                publishes: env.parsed("KEELWAY_EVENTS", Publishes::All, "all, or own", |given| match given {
+                    "all" => Some(Publishes::All),
+                    "own" => Some(Publishes::Own),
+                    _ => None,
+                }),
             },
             max_receives: env.number("KEELWAY_MAX_RECEIVES", 10, (1, 1000)),
             token_sha256: env.hashes("KEELWAY_TOKEN_SHA256"),

@@ -126,6 +126,22 @@ impl Bed {
 
     /// Answers the tasks of several sequences as soon as they are triggered, until all sequences have ended; returns their events.
     pub fn play_all(&self, contexts: &[String], tasks: usize) -> Result<Vec<Arc<Seen>>, Problem> {
+        self.play_all_by(contexts, tasks, |event| self.stack.put_event(event))
+    }
+
+    /// Answers a task over HTTP.
+    pub fn post(&self, event: &Value) -> Result<(), Problem> {
+        let reply = self.stack.wait(self.stack.api().post("/v1/event", event))?;
+        if reply.status < 300 { Ok(()) } else { Err(format!("an answer was refused: {reply:?}").into()) }
+    }
+
+    /// The same with answers that go this way.
+    pub fn play_all_by(
+        &self,
+        contexts: &[String],
+        tasks: usize,
+        send: impl Fn(&Value) -> Result<(), Problem>,
+    ) -> Result<Vec<Arc<Seen>>, Problem> {
         let over = format!("sh.keptn.event.{STAGE}.run{tasks}.finished");
         let (keys, mut answered) = (contexts.iter().cloned().collect(), HashSet::new());
         self.wait("the sequences' ends", || {
@@ -133,8 +149,8 @@ impl Bed {
             for trigger in seen.iter().map(|seen| &seen.event).filter(|event| is_task_trigger(event)) {
                 if answered.insert(trigger["id"].to_string()) {
                     let scope = Scope::new(PROJECT, STAGE, trigger["data"]["service"].as_str().unwrap_or_default());
-                    self.stack.put_event(&answer(trigger, "started", "executor", Map::new()))?;
-                    self.stack.put_event(&answer(trigger, "finished", "executor", kilobyte(&scope)))?;
+                    send(&answer(trigger, "started", "executor", Map::new()))?;
+                    send(&answer(trigger, "finished", "executor", kilobyte(&scope)))?;
                 }
             }
             let ends = seen.iter().filter(|seen| seen.event["type"] == over).count();

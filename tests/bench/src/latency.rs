@@ -4,6 +4,7 @@ use crate::bed::{Bed, PROJECT, STAGE};
 use crate::report::{Aim, Report};
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::Scope;
+use serde_json::Value;
 use std::time::Duration;
 
 /// Reports the distribution of times in milliseconds; their median.
@@ -22,21 +23,36 @@ pub fn tell(report: &mut Report, name: &str, mut samples: Vec<i64>) -> f64 {
     value(50)
 }
 
-/// The latency from a task's `finished` to the next task's `triggered`, in this many sequences of six tasks: five steps each. The
-/// median.
+/// The latency from a task's `finished` to the next task's `triggered`, in this many sequences of six tasks: five steps each. First
+/// with answers over the bus and the queue, then with answers over HTTP, and how the medians compare. The first median.
 pub fn tasks(bed: &Bed, sequences: usize, report: &mut Report) -> Result<f64, Problem> {
+    let queue = steps(bed, sequences, |event| bed.stack.put_event(event))?;
+    let http = steps(bed, sequences, |event| bed.post(event))?;
+    let queue = tell(report, "`finished` accepted to the next `triggered`", queue);
+    let http = tell(report, "the same over HTTP", http);
+    report.row(
+        "latency, ratios",
+        "a task's step over HTTP, as a part of that through the queue",
+        http / queue,
+        "",
+        Aim::AtMost(0.5),
+    );
+    Ok(queue)
+}
+
+fn steps(bed: &Bed, sequences: usize, send: impl Fn(&Value) -> Result<(), Problem>) -> Result<Vec<i64>, Problem> {
     let mut samples = vec![];
     for n in 0..sequences {
         let scope = Scope::new(PROJECT, STAGE, &format!("task-{}", n % 4));
         let context = bed.trigger(&scope, 6)?;
-        bed.play_all(std::slice::from_ref(&context), 6)?;
+        bed.play_all_by(std::slice::from_ref(&context), 6, &send)?;
         for task in 1..6 {
             let finished = bed.event(&context, &format!("sh.keptn.event.task{task}.finished"))?;
             let triggered = bed.event(&context, &format!("sh.keptn.event.task{}.triggered", task + 1))?;
             samples.push(triggered.sent - finished.sent);
         }
     }
-    Ok(tell(report, "`finished` accepted to the next `triggered`", samples))
+    Ok(samples)
 }
 
 /// The latency from an execution's end to the next one's start, with this many deliveries on one lane.

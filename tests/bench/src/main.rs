@@ -3,9 +3,9 @@
 //! memory and latencies. Promotions and deployments are counted in memory, promotions against a git host. Aims are printed beside
 //! the values; only a malfunction is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench recovery` and `keelway-bench scale` measure only that:
-//! they need neither a stack nor release builds. `keelway-bench latency` measures only latencies, on a stack.
-//! `keelway-bench tables` writes the tables of `docs/scale.md`.
+//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench http`, `keelway-bench recovery` and
+//! `keelway-bench scale` measure only that: they need neither a stack nor release builds. `keelway-bench latency` measures only
+//! latencies, on a stack. `keelway-bench tables` writes the tables of `docs/scale.md`.
 //!
 //! `keelway-bench bill` tells what an idle month and a month of three teams cost, and `keelway-bench bill --write` writes that into
 //! `docs/costs.md`; a test compares the two.
@@ -20,6 +20,7 @@ mod deployments;
 mod history;
 mod latency;
 mod load;
+mod over_http;
 mod price;
 mod promotions;
 mod recovery;
@@ -37,7 +38,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "usage: keelway-bench [promotions | deployments | recovery | scale [times smaller] | tables | latency | \
+const USAGE: &str = "usage: keelway-bench [promotions | deployments | http | recovery | scale [times smaller] | tables | latency | \
                      bill [--write] | short]";
 
 fn main() -> ExitCode {
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         ["scale", smaller] => smaller.parse::<usize>().map_err(|error| Problem::of("scale", error)).and_then(scaled),
         ["tables"] => scale::tables(),
         ["latency"] => latency(),
+        ["http"] => counted(|report, _, _| over_http::measure(report)),
         ["bill"] => bill::print(),
         ["bill", "--write"] => bill::write(),
         _ => Err(USAGE.into()),
@@ -155,6 +157,7 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     let many_wait = cost::busy_lane(&bed, many)?;
     cost::tell_queue(&mut report, &format!("{many} waiting on the lane"), &many_wait);
     price::tell(&mut report, &few)?;
+    over_http::measure(&mut report)?;
     say("CPU time and memory of the functions under load");
     let own = load::measure(&bed, size.load, &mut report)?;
     let step = latencies(&bed, size, &mut report, &say)?;

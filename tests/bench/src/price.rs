@@ -57,6 +57,16 @@ pub fn tell_one(report: &mut Report, group: &str, what: &str, one: &Used, calls:
     Ok(())
 }
 
+/// Reports the modelled price of a million tasks whose answers came over HTTP, each in a request.
+pub fn tell_over_http(report: &mut Report, group: &str, task: &Used) -> Result<(), Problem> {
+    let prices = prices()?;
+    let lambda = ANSWERS * prices["perMillion"]["lambdaRequests"].as_f64().unwrap_or_default();
+    let seconds = ANSWERS * assumed(&prices, "lambdaMillisecondsPerMessage") / 1000.0;
+    let price = all(&parts(&prices, task, 0.0)) + lambda + seconds * gb_second(&prices) * 1e6;
+    report.row(group, "a million tasks, modelled price", price, "$", Aim::None);
+    Ok(())
+}
+
 fn all(parts: &[(&str, f64)]) -> f64 {
     parts.last().map_or(0.0, |(_, value)| *value)
 }

@@ -79,6 +79,7 @@ impl Observer {
             }
         }));
         observer.read("SequencesFunctionName", raw);
+        observer.read("ApiFunctionName", raw);
         Ok(observer)
     }
 
@@ -129,7 +130,8 @@ impl Observer {
         seen.filter(|seen| seen.event["type"] != "dev.keelway.audit").collect()
     }
 
-    /// What the functions whose logs are read said about messages of this context; from the start, this is the sequences function.
+    /// What the functions whose logs are read said about messages of this context; from the start, these are sequences and the API,
+    /// whose lines are about answers.
     pub fn lines(&self, context: &str) -> Vec<Arc<Line>> {
         lock(&self.books).at(|books| books.by_context.get(context))
     }

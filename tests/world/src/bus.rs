@@ -1,5 +1,6 @@
 //! The bus's twin: keeps what was published, and refuses what EventBridge refuses.
 
+use keelway_domain::event::HANDLED;
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::{BusEntry, PortError};
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ pub struct Publication {
 pub struct BusTwin {
     /// All of it, repetitions included.
     pub log: Vec<Publication>,
+    /// What clients have told, for others only.
+    pub announced: Vec<Arc<BusEntry>>,
     first: HashMap<String, usize>,
     /// Rules that somebody has disabled.
     pub disabled: Vec<String>,
@@ -77,7 +80,9 @@ impl BusTwin {
             if i >= taken && answers[i].is_none() {
                 answers[i] = Some(code.into());
             }
-            if answers[i].is_none() {
+            if answers[i].is_none() && entry.detail.contains(HANDLED) {
+                self.announced.push(Arc::new(entry.clone()));
+            } else if answers[i].is_none() {
                 self.keep(now, entry.clone());
             }
         }

@@ -167,7 +167,9 @@ impl QueueTwin {
         }
         let taken = if busy { bodies.len() / 2 } else { bodies.len() };
         for text in &bodies[..taken] {
-            self.push(now, engine, Parcel::Own(text.clone()), Span(0));
+            // An envelope of the bus is an event; everything else is the engine's own.
+            let event = serde_json::from_str(text).ok().and_then(|json: Value| from_bus_envelope(&json, now).ok());
+            self.push(now, engine, event.map_or_else(|| Parcel::Own(text.clone()), Parcel::Event), Span(0));
         }
         Ok((0..bodies.len()).map(|i| (i >= taken).then(|| "InternalError".to_owned())).collect())
     }

@@ -15,28 +15,35 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
 use keelway_domain::access::{Kind as Scope, Need};
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
+use keelway_domain::ids::RecordId;
 use keelway_domain::sequences::{content, identity};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_engine::keptn::preflight::Preflight;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
 use keelway_engine::sequences::{MAX_DECISION_BYTES, Sequences};
-use keelway_engine::table;
+use keelway_engine::table::{self, Items};
+use keelway_lambda::incoming::About;
 use keelway_wire::cloudevent::{self, Origin};
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::http::{Accepted, AcceptedEvent, BatchAccepted};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 /// The most events in a batch.
 const MOST: usize = 50;
+/// How long a request handles answers itself.
+const BUDGET: Duration = Duration::from_secs(5);
 /// The most bytes about a batch in the audit.
 const TOLD: usize = 1000;
 
 /// Takes an event, or a batch of up to 50.
 ///
-/// An event is passed on to the event bus; one that decides an approval is answered as a decision. All events of a batch are
+/// An event is passed on to the event bus; one that decides an approval is answered as a decision. An answer to a task is handled
+/// before the response: the next task is open then. All events of a batch are
 /// checked first: if one is refused, none is passed on, and `errors` names each that is.
 #[utoipa::path(
     post,
@@ -111,16 +118,17 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
         }
     }
     let looked = join_all(events.iter().map(|(_, event)| api.engine().preflight(event))).await;
-    let (mut fresh, mut notes) = (vec![], BTreeMap::new());
+    let (mut fresh, mut answers, mut notes) = (vec![], vec![], BTreeMap::new());
     for ((place, event), looked) in events.iter().zip(looked) {
         match looked.map_err(Refused::from) {
-            Ok(Preflight::Publish { follow_up, note }) => match starts(caller, event, follow_up) {
-                Ok(()) => {
-                    notes.extend(note.map(|note| (*place, note)));
-                    fresh.push(event.clone());
-                }
+            Ok(Preflight::Publish { follow_up }) => match starts(caller, event, follow_up) {
+                Ok(()) => fresh.push(event.clone()),
                 Err(why) => refused.push((*place, why)),
             },
+            Ok(Preflight::Answer { note, known, read }) => {
+                notes.extend(note.map(|note| (*place, note)));
+                answers.push((event.clone(), (read, known)));
+            }
             Ok(Preflight::Known) => tracing::info!(event = event.id, "this event was taken before"),
             Ok(Preflight::Decision(..)) => return Err(Refused::internal()),
             Err(why) if why.problem.status >= 500 => return Err(why),
@@ -131,6 +139,14 @@ async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent
         return Err(all_refused(caller, refused));
     }
     table::publish(api.engine().ports(), &fresh).await?;
+    // One after the other, because answers to the same task would only get in each other's way.
+    let until = Instant::now() + BUDGET;
+    let mut tasks = HashSet::new();
+    for (event, (read, known)) in answers {
+        // An earlier answer to the task has changed what was read.
+        let read = Some(read).filter(|_| tasks.insert(event.triggered_id.clone()));
+        take(api, &event, (read, known), until).await?;
+    }
     tell(caller, &told, fresh.is_empty());
     let mut accepted = |(place, event): (usize, CloudEvent)| AcceptedEvent {
         message: notes.remove(&place),
@@ -201,10 +217,15 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
     said.fits(&event)?;
     let event = authored(event, caller);
     let decides = admit(api, caller, &event)?;
-    let mut message = None;
+    if !decides && api.engine().take_unread(&event).await {
+        return Ok(handled(&event, None));
+    }
     match api.engine().preflight(&event).await? {
-        Preflight::Publish { follow_up, note } => {
-            message = note;
+        Preflight::Answer { note, known, read } => {
+            take(api, &event, (Some(read), known), Instant::now() + BUDGET).await?;
+            return Ok(handled(&event, note));
+        }
+        Preflight::Publish { follow_up } => {
             starts(caller, &event, follow_up)?;
             overrides::at_trigger(api, caller, &event, said).await?;
             table::publish(api.engine().ports(), std::slice::from_ref(&event)).await?;
@@ -226,7 +247,33 @@ pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: Cloud
             return approvals::settle(api, caller, (&to, trigger), wanted, |x| api.engine().decision_of(x, &event)).await;
         }
     }
-    Ok(axum::Json(Accepted { context: event.context.to_string(), message }).into_response())
+    Ok(axum::Json(Accepted { context: event.context.to_string(), message: None }).into_response())
+}
+
+/// The response to an answer that was handled here. The log line about its cost says what it was about.
+fn handled(event: &CloudEvent, message: Option<String>) -> Response {
+    let kind = match EventType::parse(&event.ty) {
+        EventType::Task(_, Kind::Started) => "task.started",
+        EventType::Task(_, Kind::Finished) => "task.finished",
+        _ => "task.status.changed",
+    };
+    let context = Some(event.context.to_string());
+    let subject = event.triggered_id.as_deref().and_then(RecordId::from_uuid).map(|trigger| trigger.subject.to_string());
+    let about = About { kind, project: event.text("project").map(str::to_owned), context, subject };
+    let accepted = Accepted { context: event.context.to_string(), message };
+    (Extension(about), axum::Json(accepted)).into_response()
+}
+
+/// Handles an answer to a task here, if there is time for it; otherwise it goes into the queue.
+async fn take<P: Ports>(api: &Api<P>, event: &CloudEvent, read: (Option<Items>, bool), until: Instant) -> Answer<()> {
+    match timeout_at(until, api.engine().take(event, read)).await {
+        Ok(taken) => drop(taken?),
+        Err(_) => {
+            tracing::warn!(event = event.id, "there is no time left for an answer: it goes into the queue");
+            api.engine().hand_over(event).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Adds the caller to a trigger as its author. Answers to tasks start nothing, so they have no author.

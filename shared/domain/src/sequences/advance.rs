@@ -9,7 +9,7 @@ use super::show;
 use super::state::{Class, End, EventRef, Execution, Lane, Outcome};
 use super::window;
 use super::{Bare, Record};
-use crate::event::{CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
+use crate::event::{CANCELLED, CloudEvent, EventType, Kind, Object, PROMOTION, SOURCE, Status, TaskResult};
 use crate::ids::{RecordId, event_id};
 use crate::payload::largest_member;
 use crate::record::{Answers, Draft};
@@ -331,7 +331,7 @@ impl<'a> Step<'a> {
         }
         let draft = Draft {
             id: Some(event_id(self.next.id, &format!("cancelled-{}", self.next.task)).to_string()),
-            ty: "dev.keelway.task.cancelled".into(),
+            ty: CANCELLED.into(),
             answers: Answers::Event(open.uuid().to_string()),
             data,
             ..self.task_draft("", Kind::Finished)

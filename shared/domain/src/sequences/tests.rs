@@ -97,7 +97,7 @@ impl Stand {
     }
 }
 
-const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false, copied: false };
+const CAUSE: Cause = Cause { id: 77, sent: NOW, again: false, any_copy: false, copied: false, unqueued: false };
 const POLICY: Policy = Policy {
     start_deadline: Span::minutes(10),
     task_timeout: Span::minutes(60),

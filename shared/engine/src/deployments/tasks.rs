@@ -17,7 +17,7 @@ use crate::protocol::{Handled, invalid};
 use keelway_domain::border::{Act, NoConsent, Reached};
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::{Back, Command, Input, Latest, Task, missing, unanswered};
-use keelway_domain::event::{CloudEvent, EventType, Kind, SOURCE};
+use keelway_domain::event::{CANCELLED, CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::ids::hash64;
 use keelway_domain::note::Note;
 use keelway_domain::shipyard::DEPLOYMENT_CONFIG;
@@ -135,9 +135,6 @@ impl<P: Ports> Deployments<P> {
         self.turn(&to, Input::Command(command, note), cause).await
     }
 }
-
-/// The type of the event that tells that a sequence has given a task up.
-const CANCELLED: &str = "dev.keelway.task.cancelled";
 
 /// The config that an event names for a task: its namespace and its name.
 fn config_of(event: &CloudEvent, task: &str) -> Option<(String, String)> {

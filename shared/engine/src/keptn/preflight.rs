@@ -2,12 +2,13 @@
 //! again when it handles the event: the state may have changed by then.
 
 use crate::ports::{PortError, Ports};
-use crate::projects::{Project, sequence_of};
+use crate::projects::{self, Project, sequence_of};
 use crate::protocol::record;
 use crate::refusal::Refusal;
 use crate::sequences::commands::unknown_approval;
 use crate::sequences::domain_event::other_content;
 use crate::sequences::{Address, Loaded, Sequences, keys};
+use crate::table::Items;
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -17,14 +18,21 @@ use keelway_domain::sequences::{
 use keelway_domain::shipyard::APPROVAL;
 
 /// What to do with a client's event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Preflight {
     /// Put it on the bus.
     Publish {
         /// It starts by hand what otherwise follows the end of another sequence.
         follow_up: bool,
-        /// Of an answer to a task that does not count as it is: why, and when it will.
+    },
+    /// It answers a task: pass it to [`Sequences::take`].
+    Answer {
+        /// Of an answer that does not count as it is: why, and when it will.
         note: Option<String>,
+        /// It was taken before; if that was not completed, it is now.
+        known: bool,
+        /// What was read to check it.
+        read: Items,
     },
     /// The same event was accepted before: give the same answer, and do nothing.
     Known,
@@ -33,7 +41,7 @@ pub enum Preflight {
 }
 
 impl Preflight {
-    const PUBLISH: Self = Self::Publish { follow_up: false, note: None };
+    const PUBLISH: Self = Self::Publish { follow_up: false };
 }
 
 impl<P: Ports> Sequences<P> {
@@ -65,6 +73,9 @@ impl<P: Ports> Sequences<P> {
             }
             return Ok(Preflight::PUBLISH);
         }
+        if let EventType::Task(task, kind) = &ty {
+            return self.answer_fits(event, (task.as_str(), *kind)).await;
+        }
         let project = self.projects().find(event.text("project").unwrap_or_default()).await?;
         let name = &project.settings.name;
         match &ty {
@@ -76,11 +87,10 @@ impl<P: Ports> Sequences<P> {
                 }
                 let follow_up = sequence_of(&project.shipyard, stage.as_str(), sequence.as_str())?.is_follow_up();
                 Ok(match self.trigger_taken(name, event).await? {
-                    Preflight::Publish { note, .. } => Preflight::Publish { follow_up, note },
+                    Preflight::Publish { .. } => Preflight::Publish { follow_up },
                     taken => taken,
                 })
             }
-            EventType::Task(task, kind) => self.answer_fits(&project, event, (task.as_str(), *kind)).await,
             EventType::Other(_) => {
                 service(event)?;
                 match self.domain_event_known(name, event).await? {
@@ -98,7 +108,7 @@ impl<P: Ports> Sequences<P> {
                 }
                 Ok(Preflight::PUBLISH)
             }
-            EventType::Sequence(..) => Ok(Preflight::PUBLISH),
+            EventType::Sequence(..) | EventType::Task(..) => Ok(Preflight::PUBLISH),
         }
     }
 
@@ -117,18 +127,26 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// Whether an answer fits the task that its `triggeredid` names, and whether it already counts there.
-    async fn answer_fits(&self, known: &Project, event: &CloudEvent, (task, kind): (&str, Kind)) -> Result<Preflight, Refusal> {
-        let project = &known.settings.name;
+    async fn answer_fits(&self, event: &CloudEvent, (task, kind): (&str, Kind)) -> Result<Preflight, Refusal> {
         let given: String = event.triggered_id.as_deref().unwrap_or_default().chars().take(100).collect();
+        let (named, trigger) = (event.text("project").unwrap_or_default(), RecordId::from_uuid(&given));
         let decides = task == APPROVAL && kind == Kind::Finished;
-        let Some(trigger) = RecordId::from_uuid(&given) else {
+        let (Ok(project), Some(trigger)) = (ProjectName::new(named), trigger) else {
+            self.projects().find(named).await?;
             let message = format!("{given:?} is no task trigger's id: send the id of the .triggered event that this answers");
             return Err(Refusal::Invalid { field: "triggeredid", message });
         };
         let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.subject };
-        let x = match self.execution(&to).await? {
+        let (of_project, of_execution) = (projects::keys::project(&project), keys::execution(&to));
+        let mut wanted = vec![of_project.clone(), of_execution.clone()];
+        // The payload that a `.finished` becomes part of.
+        wanted.extend((kind == Kind::Finished).then(|| keys::record(&project, &to.context, &trigger)));
+        let read = self.read(&wanted).await?;
+        let Some(item) = read.get(&of_project) else { return Err(self.projects().unknown(named).await?) };
+        let known = self.projects().read(&project, item).await?;
+        let x = match read.get(&of_execution).map(Loaded::read).transpose()? {
             Some(Loaded { x, .. }) if standing(&x, trigger) != Standing::Unknown => x,
-            _ if decides => return Err(unknown_approval(project, &given)),
+            _ if decides => return Err(unknown_approval(&project, &given)),
             _ => return Err(unknown_trigger(&to, given)),
         };
         let open = standing(&x, trigger) == Standing::Open;
@@ -140,8 +158,8 @@ impl<P: Ports> Sequences<P> {
         }
         match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
             Some(present) if present.content != content(event) => Err(Refusal::Conflict(other_content(event))),
-            Some(_) => Ok(Preflight::Known),
-            None => Ok(Preflight::Publish { follow_up: false, note: self.note(known, &x, (open, kind)).await? }),
+            Some(_) => Ok(Preflight::Answer { note: None, known: true, read }),
+            None => Ok(Preflight::Answer { note: self.note(&known, &x, (open, kind)).await?, known: false, read }),
         }
     }
 

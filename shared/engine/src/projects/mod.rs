@@ -251,7 +251,8 @@ impl<P: Ports> Projects<'_, P> {
         }
     }
 
-    async fn read(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
+    /// The project in its item.
+    pub(crate) async fn read(&self, name: &ProjectName, item: &Item) -> Result<Project, PortError> {
         check_format(item, FORMAT)?;
         let revision = item.text("rev").filter(|revision| !revision.is_empty()).map(str::to_owned);
         Ok(Project {

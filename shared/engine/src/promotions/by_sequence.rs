@@ -44,7 +44,7 @@ pub async fn carry_out<P: Ports>(engine: &Sequences<P>, task: &Task, sequence: &
     };
     match engine.preflight(&event).await {
         Ok(Preflight::Publish { .. }) => table::publish(engine.ports(), std::slice::from_ref(&event)).await?,
-        Ok(Preflight::Known | Preflight::Decision(..)) => return Ok(made),
+        Ok(Preflight::Known | Preflight::Answer { .. } | Preflight::Decision(..)) => return Ok(made),
         Err(Refusal::Port(error)) => return Err(error),
         Err(refusal) => return Ok(refused(refusal.to_string())),
     }

@@ -32,6 +32,10 @@ pub trait Inbox: Send + Sync {
     fn ports(&self) -> &Self::Ports;
     /// How long records, and subjects that have ended, are kept.
     fn retention(&self) -> Span;
+    /// Whether an event of its records goes on the bus. By default, all of them do.
+    fn publishes(&self, _event: &CloudEvent) -> bool {
+        true
+    }
     /// Handles one of its own messages.
     fn message(&self, message: &Self::Message, cause: Cause) -> impl Future<Output = Result<Handled, PortError>> + Send;
 

@@ -35,6 +35,7 @@ pub mod work;
 
 pub use inbox::{Inbox, Letter};
 pub use incoming::{Body, Handled, Incoming, OwnMessage, Sameness};
+pub(crate) use owed::publish;
 pub use owed::settle;
 pub use run::{COMMIT_TRIES, Change, Handler, VISIBLE, Verdict, commit, contended, run};
 pub use subject::{Effect, Engine, Loaded, Place, RecordOf, Subject, check_format, create, fresh};

@@ -2,6 +2,7 @@
 //! performs them. If it stops before, a redelivery of the message does. If the message may be gone, the state has a note of the
 //! record, and the next worker that loads the subject performs the effects.
 
+use super::inbox::Inbox;
 use super::record;
 use super::run::Change;
 use super::subject::{Effect, Engine, Loaded, OWES, RecordOf, Subject};
@@ -11,13 +12,16 @@ use crate::keys;
 use crate::ports::{Condition, PortError, Store, Write};
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 
 /// The record that a commit notes in the state, because no redelivery may come if this worker stops.
 pub(super) fn noted<S: Subject>(found: Option<&Loaded<S>>, change: &Change<S>, cause: Cause) -> Option<RecordId> {
+    let (next, record) = (&change.next, change.record.as_ref()?);
     // Another worker may have handled and acknowledged the same message: it is not delivered again then if this worker stops.
     let nobody_else = S::ANY_MESSAGE_BY_CLOCK && cause.again;
-    change.record.as_ref().and_then(|_| change.next.record()).filter(|_| nobody_else && found.is_some())
+    let unqueued = cause.unqueued && !next.is_swept(record);
+    next.record().filter(|_| (nobody_else || unqueued) && found.is_some())
 }
 
 /// The note that a commit without a record of its own keeps.
@@ -136,6 +140,12 @@ async fn again<S: Subject, E: Engine<S>>(engine: &E, x: &S, made: &[(RecordId, R
     Ok(())
 }
 
+/// Publishes those of these events that go on the bus.
+pub(crate) async fn publish(engine: &impl Inbox, mut events: Vec<CloudEvent>) -> Result<(), PortError> {
+    events.retain(|event| engine.publishes(event));
+    table::publish(engine.ports(), &events).await
+}
+
 /// Performs effects in their order.
 pub(super) async fn perform<S: Subject, E: Engine<S>>(
     engine: &E,
@@ -148,7 +158,7 @@ pub(super) async fn perform<S: Subject, E: Engine<S>>(
     for effect in effects {
         match (effect, record) {
             (Effect::Wake(at), _) => wake(engine, x, *at).await?,
-            (Effect::Publish, Some((id, record))) => table::publish(ports, &x.events(&id, record)).await?,
+            (Effect::Publish, Some((id, record))) => publish(engine, x.events(&id, record)).await?,
             (Effect::Send(n), Some((id, record))) => letters.extend(record.sends.get(*n).map(|what| x.letter(&id, *n, what))),
             (Effect::Publish | Effect::Send(_), None) => {}
             (Effect::Duty(duty), _) => {

@@ -114,18 +114,8 @@ async fn up_to<S: Subject>(
     Ok(page.items.iter().filter_map(record).collect())
 }
 
-/// Whether the committed transition that followed the record `id` absorbed an answer with this content: then the answer counted. A
-/// record of a writer that lost its race proves nothing: the writer may have stopped before it handled the answer again.
-///
-/// # Errors
-/// A port fails.
-pub async fn absorbed_after<S: Subject>(store: &impl Store, x: &S, id: &RecordId, content: u64) -> Result<bool, PortError> {
-    let follower = follower(store, x, *id).await?;
-    Ok(follower.is_some_and(|(_, record)| record.absorbed.contains(&content)))
-}
-
-/// The committed record that follows `id` in a subject's chain. It is the record that the state or a
-/// later record names. One query finds it, unless many writers lost a race there.
+/// The committed record that follows `id` in a subject's chain. It is the record that the state or a later record names. One query
+/// finds it, unless many writers lost a race there: their records prove nothing.
 ///
 /// # Errors
 /// A port fails.

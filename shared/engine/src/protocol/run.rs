@@ -15,6 +15,8 @@ use std::future::Future;
 
 /// After this many lost conditional writes, the message goes back to the queue: other writers are busy with the item.
 pub const COMMIT_TRIES: usize = 8;
+/// After this many, a request that is handled where it arrives goes to the queue: its sender waits.
+const REQUEST_TRIES: usize = 3;
 /// The items of a transaction have all become visible after this long.
 pub const VISIBLE: Span = Span::seconds(15);
 
@@ -25,6 +27,10 @@ pub trait Handler<S: Subject, E: Engine<S>>: Sync {
     /// What is read together with the subject, before its state is known.
     fn reads(&self) -> Vec<Key> {
         vec![]
+    }
+    /// The subject and what [`Handler::reads`] names, if they have just been read: not read again for the first try.
+    fn read(&self) -> Option<&Items> {
+        None
     }
     /// Reads what else the decision needs, and decides. `found`: the subject, if it exists.
     fn decide(
@@ -82,13 +88,17 @@ pub async fn run<S: Subject, E: Engine<S>>(engine: &E, cause: Cause, handler: &i
     let mut wanted = handler.reads();
     wanted.push(key.clone());
     let (redelivered, mut tried) = (cause.again, None);
-    for lost in 0..COMMIT_TRIES {
+    let tries = if cause.unqueued { REQUEST_TRIES } else { COMMIT_TRIES };
+    for lost in 0..tries {
         if lost > 0 {
             engine.ports().pause(wake::pause(cause, lost)).await;
         }
         // The conflict may be with this worker's own write, whose answer was lost before the client repeated it.
         let cause = Cause { again: redelivered || lost > 0, ..cause };
-        let items = table::read(engine.ports(), &wanted).await?;
+        let items = match handler.read().filter(|_| lost == 0) {
+            Some(read) => read.clone(),
+            None => table::read(engine.ports(), &wanted).await?,
+        };
         let found: Option<Loaded<S>> = items.get(&key).map(Loaded::read).transpose()?;
         let repaid = match &found {
             Some(loaded) => owed::repay(engine, loaded, cause).await?,

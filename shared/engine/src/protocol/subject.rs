@@ -62,6 +62,10 @@ pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     fn armed_by(&self) -> Option<u64> {
         None
     }
+    /// Whether the sweep would find all that the commit of this record owes, if nobody performed it. By default, it would not.
+    fn is_swept(&self, _record: &RecordOf<Self>) -> bool {
+        false
+    }
     /// All of its engine's own duties that it owes, for the message at hand.
     fn owed(&self, _cause: Cause) -> Vec<Self::Duty> {
         vec![]

@@ -7,7 +7,7 @@ use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Written};
 use crate::projects;
-use crate::protocol::{Handled, Handler, Verdict, invalid, record, run, settle};
+use crate::protocol::{Handled, Handler, Subject, Verdict, invalid, record, run, settle};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType};
@@ -31,6 +31,7 @@ struct Answer<'a> {
     at: Timestamp,
     by_person: bool,
     cause: Cause,
+    read: Option<Items>,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -65,14 +66,32 @@ impl<P: Ports> Sequences<P> {
                 if kind == ReactionKind::Started && self.first_started(&to, &trigger, event, at).await? {
                     return Ok(Handled::Committed);
                 }
-                run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause }).await
+                run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause, read: None }).await
             }
             Err(reason) => self.refuse(event, at, reason).await,
         }
     }
 
+    /// The same answer as a request, from what was read about it.
+    pub(super) async fn answer_from(
+        &self,
+        (to, trigger): (Address, RecordId),
+        (kind, event): (ReactionKind, &CloudEvent),
+        cause: Cause,
+        read: Option<Items>,
+    ) -> Result<Handled, PortError> {
+        let at = cause.sent;
+        run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause, read }).await
+    }
+
     /// Absorbs the first `.started` of an open task in one write, if it has no other data. `false`: decide about it.
-    async fn first_started(&self, to: &Address, trigger: &RecordId, event: &CloudEvent, at: Timestamp) -> Result<bool, PortError> {
+    pub(super) async fn first_started(
+        &self,
+        to: &Address,
+        trigger: &RecordId,
+        event: &CloudEvent,
+        at: Timestamp,
+    ) -> Result<bool, PortError> {
         let EventType::Task(task, _) = EventType::parse(&event.ty) else { return Ok(false) };
         let (Some(stage), Some(service)) = (event.text("stage"), event.text("service")) else { return Ok(false) };
         let Some(first) = First::of(event, &task, at) else { return Ok(false) };
@@ -98,7 +117,7 @@ impl<P: Ports> Sequences<P> {
             return self.refuse(&event, at, &reason).await;
         }
         let kind = ReactionKind::Finished;
-        run(self, cause, &Answer { to: to.clone(), trigger, kind, event: &event, at, by_person: true, cause }).await
+        run(self, cause, &Answer { to: to.clone(), trigger, kind, event: &event, at, by_person: true, cause, read: None }).await
     }
 }
 
@@ -112,6 +131,10 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
         // A `.started` almost never completes a task: then the payload is not needed.
         wanted.extend((self.kind == ReactionKind::Finished).then(|| self.record()));
         wanted
+    }
+
+    fn read(&self) -> Option<&Items> {
+        self.read.as_ref()
     }
 
     async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
@@ -141,6 +164,8 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
                 Ok(Verdict::Commit(Box::new(change)))
             }
             Decision::Settle => Ok(Verdict::Settle),
+            // A client sends again what was not answered, so the first request may have stopped half-way.
+            Decision::Duplicate if self.cause.unqueued => Ok(Verdict::Settle),
             Decision::Duplicate => Ok(Verdict::Done(Handled::Settled)),
             Decision::Late => self.late(engine, x).await.map(Verdict::Done),
             Decision::Noted => {
@@ -170,8 +195,13 @@ impl Answer<'_> {
     /// An answer to a task that is over: a redelivery completes what it began, a duplicate was handled before, anything else is
     /// stale.
     async fn late<P: Ports>(&self, engine: &Sequences<P>, x: &Execution) -> Result<Handled, PortError> {
-        if record::absorbed_after(&engine.ports, x, &self.trigger, content(self.event)).await? {
-            settle(engine, x, self.cause).await?;
+        let content = content(self.event);
+        let follower = record::follower(&engine.ports, x, self.trigger).await?.filter(|(_, next)| next.absorbed.contains(&content));
+        if let Some((_, next)) = follower {
+            // What a request has committed and the sweep does not find is noted in the state until it is told.
+            if !self.cause.unqueued || x.is_swept(&next) {
+                settle(engine, x, self.cause).await?;
+            }
             return Ok(Handled::Settled);
         }
         engine.keep(&self.to.project, self.event, self.at, Recorded::Stale).await?;

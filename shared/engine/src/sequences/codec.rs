@@ -203,6 +203,11 @@ pub fn first_started(to: &Address, trigger: &RecordId, (task, stage, service): (
     Write::Update { key: keys::execution(to), condition, set, remove: vec![Name::Borrowed("fs")], raise: true }
 }
 
+/// Whether the first `.started` of an execution's task may be [one write](first_started).
+pub fn awaits_first(execution: &Item) -> bool {
+    execution.attrs.contains_key("fs")
+}
+
 /// That the execution waits for this task.
 pub fn waits_for(to: &Address, trigger: &RecordId, task: &str) -> Condition {
     let named = |name: &'static str, value: String| (Name::Borrowed(name), Attr::S(value));

@@ -6,7 +6,7 @@ use super::subject::gathered;
 use super::{Address, Sequences, codec, history, keys};
 use crate::ports::{PortError, Ports};
 use crate::projects;
-use crate::protocol::{Subject, record};
+use crate::protocol::{self, Subject, record};
 use crate::table;
 use keelway_domain::sequences::{Duty, Execution, Lane};
 
@@ -34,7 +34,7 @@ impl<P: Ports> Sequences<P> {
             Duty::Repeat => {
                 let Some(id) = x.record else { return Ok(()) };
                 let Some(record) = record::read(&self.ports, x, &id).await? else { return Ok(()) };
-                table::publish(&self.ports, &x.events(&id, &record)).await
+                protocol::publish(self, x.events(&id, &record)).await
             }
             Duty::Recheck => {
                 let mut wanted = vec![keys::context(&x.project, &x.context)];

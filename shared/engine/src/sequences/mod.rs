@@ -10,6 +10,7 @@
 
 mod accept;
 mod answer;
+mod at_once;
 mod birth;
 mod change;
 pub mod codec;
@@ -32,6 +33,7 @@ mod turn;
 pub mod waits;
 
 pub use answer::MAX_DECISION_BYTES;
+pub use at_once::{cause_of, is_taken};
 pub use message::{Address, Message};
 
 use crate::ports::{PortError, Ports};
@@ -62,6 +64,18 @@ pub struct Limits {
     pub max_executions: u32,
     /// Whether executors ask what is open, so that open tasks are put into an index for them. Default `true`.
     pub polled: bool,
+    /// Which events go on the bus. Default: all.
+    pub publishes: Publishes,
+}
+
+/// Which events go on the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Publishes {
+    /// All of them, answers of executors over HTTP included: an account may have rules that Keelway does not know.
+    #[default]
+    All,
+    /// Those that Keelway's own rules take. Executors ask for their work over HTTP.
+    Own,
 }
 
 impl Default for Limits {
@@ -73,6 +87,7 @@ impl Default for Limits {
             max_event_bytes: 240 * 1024,
             max_executions: 1000,
             polled: true,
+            publishes: Publishes::All,
         }
     }
 }

@@ -45,6 +45,12 @@ impl Subject for Execution {
     fn over(&self) -> bool {
         self.outcome.is_some()
     }
+    fn is_swept(&self, record: &Record) -> bool {
+        // An open task whose trigger nobody answers, an execution that waits for its lane, a wake-up that is overdue. An end, an
+        // approval and a follow-up are told once.
+        let told = record.events.iter().filter(|event| event.id.is_some()).count() + record.sends.len();
+        self.outcome.is_none() && told == 0 && !self.waits_for_approval()
+    }
     fn owed(&self, cause: Cause) -> Vec<Duty> {
         sequences::owed(self, cause)
     }

@@ -8,12 +8,13 @@ use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, PREFIX};
 use keelway_domain::ids::{RecordId, context_of, sha256_hex};
 use keelway_domain::names::Context;
-use keelway_domain::sequences::Execution;
+use keelway_domain::sequences::{Execution, content};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::{Address, Message, NAME, Sequences, codec};
+use keelway_engine::sequences::{Address, Message, NAME, Sequences, cause_of, codec};
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
+use keelway_world::sequences::answered;
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 pub enum Action {
     /// Puts an event on the bus.
     Emit(Box<CloudEvent>, Tag),
+    /// Answers a task over HTTP.
+    Post(Box<CloudEvent>),
     /// Decides an approval, through the API.
     Decide(Address, RecordId, Box<CloudEvent>),
     /// Tells a context something, through the API.
@@ -125,6 +128,12 @@ impl Shipyards {
                     self.tags.insert(id, *tag);
                 }
             }
+            Action::Post(event) => {
+                let (event, cause) = (event.clone(), cause_of(event, sim.world.now()).id);
+                sim.request(self, (action, cause), move |hand| {
+                    Box::pin(async move { answered(&hand.engine, &event).await.map(Result::ok) })
+                });
+            }
             Action::Decide(to, trigger, event) => {
                 let message = Message::Decide { to: to.clone(), trigger: *trigger, event: event.to_json() };
                 let id = sim.world.enqueue(NAME, Parcel::Own(message.to_body()));
@@ -219,18 +228,25 @@ impl Shipyards {
         finished.data.insert("status".into(), if dice.is_multiple_of(7) && dice < fail { "errored" } else { "succeeded" }.into());
         let half = sim.rng.chance(self.plan.half).then(|| sim.rng.chance(50.0));
         if half != Some(true) {
-            sim.plan(begin, Action::Emit(Box::new(started), Tag::Honest));
+            sim.plan(begin, self.said(started));
         }
         if half != Some(false) {
             if sim.rng.chance(self.plan.forged) {
                 self.forge(sim, &finished, end);
             }
-            sim.plan(end, Action::Emit(Box::new(finished), Tag::Honest));
+            sim.plan(end, self.said(finished));
         }
         if sim.rng.chance(3.0) {
             let changed = asked.event(now, &by, Kind::StatusChanged);
             sim.plan(begin, Action::Emit(Box::new(changed), Tag::Forged));
         }
+    }
+
+    /// An honest answer, on the bus or over HTTP. The same answer goes the same way.
+    fn said(&self, event: CloudEvent) -> Action {
+        let http = self.plan.http && content(&event).is_multiple_of(2);
+        let event = Box::new(event);
+        if http { Action::Post(event) } else { Action::Emit(event, Tag::Honest) }
     }
 
     /// Something like an executor's answer that must change nothing it should not.

@@ -30,11 +30,11 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::projects;
 use keelway_engine::protocol::Handled;
-use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::sequences::{Limits, NAME, Sequences};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::block_on;
-use keelway_world::queue::Received;
+use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
@@ -195,7 +195,22 @@ impl Scenario for Shipyards {
     fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.nobody_waits_for_the_sweep(sim)
     }
+    fn answered(&mut self, sim: &mut Sim<Self>, action: Action, handled: Handled) {
+        let Action::Post(event) = action else { return };
+        sim.stats.count("answers over HTTP");
+        // When it was accepted, only the function knows.
+        let handled = if handled == Handled::Stale { Handled::Settled } else { handled };
+        let parcel = Parcel::Event(*event);
+        let received = Received { engine: NAME.into(), sent: sim.world.now(), parcel, letter: None, again: false };
+        self.acknowledged.push((Tag::Honest, received, handled));
+    }
     fn crashed(&mut self, sim: &mut Sim<Self>, action: Action) {
+        if let Action::Post(event) = action {
+            // Whoever gets no answer sends the same again, one way or the other.
+            let now = sim.world.now();
+            let again = if sim.rng.chance(70.0) { Action::Post(event) } else { Action::Emit(event, Tag::Honest) };
+            return sim.plan(now, again);
+        }
         if matches!(action, Action::Emit(..) | Action::Decide(..)) {
             return;
         }

@@ -66,7 +66,7 @@ impl Shipyards {
                     })
                 });
             }
-            Action::Emit(..) | Action::Decide(..) | Action::Order(..) => {}
+            Action::Emit(..) | Action::Post(..) | Action::Decide(..) | Action::Order(..) => {}
         }
     }
 }

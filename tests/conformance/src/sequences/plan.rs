@@ -168,6 +168,8 @@ pub struct Plan {
     pub fail: f64,
     /// Executors poll for work and do not wait for the bus.
     pub pull: bool,
+    /// Half of the answers of executors come over HTTP.
+    pub http: bool,
     /// Forged and contradictory events.
     pub forged: f64,
     /// What is open waits for longer than history is kept.
@@ -259,6 +261,7 @@ impl Plan {
         if extras.actions > 0 {
             triggers.push((rng.clone().below(contexts), "dev", REMEDIATION));
         }
-        (Self { triggers, busy, orders, silent, half, fail, pull, forged, expiry, crowd, most, early, extras }, troubles)
+        let http = Rng::new(rng.clone().bits()).chance(20.0);
+        (Self { triggers, busy, orders, silent, half, fail, pull, http, forged, expiry, crowd, most, early, extras }, troubles)
     }
 }

@@ -62,6 +62,10 @@ impl<S: Scenario> Sim<S> {
                 self.agenda.push((later, deed));
                 return Ok(());
             }
+            (Job::Deed(Deed::Action(action)), Ok(Some(handled))) => {
+                scenario.answered(self, action, *handled);
+                return Ok(());
+            }
             (Job::Deed(_), Ok(_)) => return Ok(()),
             (Job::Deed(deed), Err(e)) => return Err(format!("{deed:?} failed: {e}")),
         };

@@ -90,6 +90,8 @@ pub trait Scenario: Sized {
     fn still(&mut self, _sim: &mut Sim<Self>) -> Result<(), String> {
         Ok(())
     }
+    /// A request was answered.
+    fn answered(&mut self, _sim: &mut Sim<Self>, _action: Self::Action, _handled: Handled) {}
     /// A worker crashed while it did this.
     fn crashed(&mut self, _sim: &mut Sim<Self>, _action: Self::Action) {}
     /// A worker begins: a message, or (`None`) something of its own. For ports that make mistakes.

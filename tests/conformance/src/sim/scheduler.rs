@@ -340,6 +340,12 @@ impl<S: Scenario> Sim<S> {
         self.start(scenario, Deed::Action(action), task);
     }
 
+    /// Starts the handling of a client's request, which is a cause of its own.
+    pub fn request(&mut self, scenario: &S, (action, cause): (S::Action, u64), task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
+        self.work(scenario, action, task);
+        self.running.last_mut().map(|running| running.causes.push(cause)).unwrap_or_default();
+    }
+
     fn start(&mut self, scenario: &S, deed: Deed<S::Action>, task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
         let slot = self.free_slot();
         let engine = self.engine(scenario, slot, None);

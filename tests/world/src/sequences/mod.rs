@@ -12,11 +12,14 @@ pub use world::SequencesWorld;
 
 use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
 use crate::tested::Tested;
-use keelway_domain::event::{APPROVAL_SOURCE, PREFIX, SOURCE};
+use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, PREFIX, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::Key;
-use keelway_engine::ports::Ports;
+use keelway_engine::keptn::preflight::Preflight;
+use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::protocol::Handled;
+use keelway_engine::refusal::Refusal;
 use keelway_engine::register;
 use keelway_engine::schedules;
 use keelway_engine::sequences::commands::DECISION_SOURCE;
@@ -41,6 +44,22 @@ pub fn cases() -> Result<Vec<Case>, CaseError> {
 /// Whether the rule that feeds the engine's queue takes an event: Keptn's types, but not our own publications.
 pub fn takes(source: &str, detail_type: &str) -> bool {
     detail_type.starts_with("sh.keptn.") && source != SOURCE && source != APPROVAL_SOURCE
+}
+
+/// An executor's answer over HTTP, as the API's function handles it.
+///
+/// # Errors
+/// It has to be sent again.
+pub async fn answered<P: Ports>(engine: &Sequences<P>, event: &CloudEvent) -> Result<Result<Handled, Refusal>, PortError> {
+    if engine.take_unread(event).await {
+        return Ok(Ok(Handled::Committed));
+    }
+    match engine.preflight(event).await {
+        Ok(Preflight::Answer { known, read, .. }) => engine.take(event, (Some(read), known)).await.map(Ok),
+        Ok(_) => Ok(Err(Refusal::Invalid { field: "type", message: "it answers no task".into() })),
+        Err(Refusal::Port(error)) => Err(error),
+        Err(refusal) => Ok(Err(refusal)),
+    }
 }
 
 impl<P: Ports + 'static> Tested for Sequences<P> {

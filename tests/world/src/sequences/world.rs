@@ -1,6 +1,6 @@
 //! The world as a stand for the cases of sequences: the engine, an API beside it, and what a contract wants to go wrong.
 
-use super::{Evaluate, LaneView, Listed, SequencesStand, takes};
+use super::{Evaluate, LaneView, Listed, SequencesStand, answered, takes};
 use crate::case::{Answer, Entrance, Stand};
 use crate::exec::block_on;
 use crate::fork::Forked;
@@ -20,7 +20,7 @@ use keelway_engine::resources::Scope;
 use keelway_engine::sequences::commands::{self, Approval, Verdict};
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
 use keelway_engine::sequences::retry;
-use keelway_engine::sequences::{Limits, Sequences};
+use keelway_engine::sequences::{Limits, Publishes, Sequences};
 use keelway_engine::views::{EnvironmentFilter, MAX_PAGE, SequenceFilter, WorkFilter};
 use keelway_wire::cloudevent::{Origin, check_client_event, fill_id, from_bus_envelope, parse};
 use keelway_wire::manifest::{self, Document};
@@ -34,6 +34,8 @@ pub struct SequencesWorld {
     /// The story.
     pub story: Story<Sequences<Worker>>,
     api: Sequences<Worker>,
+    /// Whether answers that cases put on the bus come over HTTP, if the API would take them.
+    http: bool,
 }
 
 impl SequencesWorld {
@@ -47,7 +49,17 @@ impl SequencesWorld {
         let make = move |worker| Sequences::new(worker, limits.clone());
         let story = Story::of(mode, make.clone());
         let api = make(story.world.worker(API));
-        Self { story, api }
+        Self { story, api, http: false }
+    }
+
+    /// The same, whose executors answer over HTTP.
+    pub fn over_http(mode: Mode) -> Self {
+        Self { http: true, ..Self::new(mode) }
+    }
+
+    /// The same, where only what Keelway's own rules take goes on the bus.
+    pub fn over_http_alone(mode: Mode) -> Self {
+        Self { http: true, ..Self::with(mode, Limits { publishes: Publishes::Own, ..Limits::default() }) }
     }
 
     fn ask<T>(&self, asked: Result<T, Refusal>) -> Result<T, Answer> {
@@ -97,6 +109,7 @@ impl SequencesWorld {
         match self.ask(block_on(self.api.preflight(read)))? {
             Preflight::Known => {}
             Preflight::Publish { .. } => drop(self.put_on_the_bus(&read.to_json())),
+            Preflight::Answer { .. } => drop(self.take(read)?),
             Preflight::Decision(to, trigger) => {
                 let x = match self.ask(block_on(self.api.approval(&to, trigger)))? {
                     Approval::Open(x) => x,
@@ -107,6 +120,30 @@ impl SequencesWorld {
             }
         }
         Ok(Answer::status(200, ""))
+    }
+
+    /// An executor's answer over HTTP, sent again until it is answered.
+    fn take(&mut self, read: &CloudEvent) -> Result<Answer, Answer> {
+        let event = read.clone();
+        let taken = self.story.request(|engine| {
+            let event = event.clone();
+            Box::pin(async move { answered(&*engine, &event).await })
+        });
+        let handled = taken.map_err(|e| Answer::status(503, e.to_string()))?;
+        self.story.deliver_all();
+        let clean = self.story.is_clean();
+        self.ask(handled).map(|handled| if clean { Answer::handled(handled) } else { Answer::unknown() })
+    }
+
+    /// `None`: it is no answer, or one that the API would refuse.
+    fn answer_over_http(&mut self, event: &Value) -> Option<Answer> {
+        let read = parse(event, Origin::Client, self.story.world.now()).ok()?;
+        check_client_event(&read).ok()?;
+        let answers = matches!(EventType::parse(&read.ty), EventType::Task(..));
+        let small = self.api.oversize(&read).is_none();
+        let fits =
+            answers && small && !self.story.outage && matches!(block_on(self.api.preflight(&read)), Ok(Preflight::Answer { .. }));
+        fits.then(|| either(self.take(&read)))
     }
 
     fn hand_in(&mut self, sent: Result<(), PortError>) -> Result<(), Answer> {
@@ -185,6 +222,7 @@ impl Stand for SequencesWorld {
     }
     fn send(&mut self, event: &Value, at: Entrance) -> Answer {
         match at {
+            Entrance::Bus if self.http => self.answer_over_http(event).unwrap_or_else(|| self.put_on_the_bus(event)),
             Entrance::Bus => self.put_on_the_bus(event),
             Entrance::Api => either(self.post(event)),
         }
@@ -209,7 +247,7 @@ impl Forked for SequencesWorld {
     fn fork(&self, mode: Mode) -> Self {
         let story = self.story.fork(mode);
         let api = story.another(API).remembering(&self.api);
-        Self { story, api }
+        Self { story, api, http: self.http }
     }
     fn goes_on_like(&self, other: &Self) -> bool {
         self.story.goes_on_like(&other.story) && self.api.remembers_what(&other.api)

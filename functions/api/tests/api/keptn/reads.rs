@@ -190,13 +190,17 @@ async fn between_two_stages_nothing_looks_finished() {
         });
         assert_eq!(stand.post("/v1/event", &event).await.status, 200);
     }
+    // The answers are handled; the follow-up is on its way.
     let mut steps = 0;
-    while stand.step().await {
-        steps += 1;
+    loop {
         let state = stand.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone();
         assert!(state["state"] == "started" || state["state"] == "waiting", "step {steps}: {state}");
+        if !stand.step().await {
+            break;
+        }
+        steps += 1;
     }
-    assert!(steps >= 3, "started, finished, follow-up");
+    assert!(steps >= 1, "the follow-up");
     stand.execute("release", "pass").await;
     let state = stand.get(&format!("/v1/sequence/shop?keptnContext={context}")).await.json()["states"][0].clone();
     assert_eq!(state["state"], "finished");

@@ -5,8 +5,9 @@ use keelway_conformance::stand::{Stand, delivery, hourly, project, shipyard, sta
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
-use keelway_engine::sequences::{Body, Limits, Message};
+use keelway_engine::sequences::{Body, Limits, Message, Publishes};
 use keelway_world::exec::block_on;
+use keelway_world::sequences::answered;
 use serde_json::{Value, json};
 
 /// Requests and write units so far.
@@ -134,6 +135,51 @@ fn where_nobody_asks_what_is_open_a_task_costs_three_write_units() {
     say(&stand, "c1", "one", Kind::Finished);
     let (requests, units) = handled(&stand);
     assert!(requests <= 4 && units <= 2.0, "a `.finished` took {requests} requests and {units} write units");
+}
+
+/// The answer of an executor over HTTP, and what it took: requests, write units and read units.
+fn answered_over_http(stand: &Stand, task: &str, kind: Kind) -> (u64, f64, f64) {
+    let trigger = stand.executions("c1")[0].record.expect("an open task").uuid().to_string();
+    let mut event = stand.event("dev", "c1", EventType::task(task, kind), Some(&trigger), &format!("{trigger}-{}", kind.as_str()));
+    match kind {
+        Kind::Finished => drop(event.data.insert("note".into(), json!("x".repeat(1000)))),
+        _ => drop(event.data.remove("result")),
+    }
+    let (before, read) = (used(stand), stand.world.core().table.units.read);
+    block_on(answered(&stand.engine, &event)).expect("nothing is in the way").expect("it fits");
+    let after = used(stand);
+    (after.0 - before.0, after.1 - before.1, stand.world.core().table.units.read - read)
+}
+
+#[test]
+fn one_more_task_over_http_takes_no_message_and_without_publications_four_requests() {
+    // With everything on the bus, the answers and the trigger are published, and a `.started` is checked before.
+    for (publishes, started, finished, events) in
+        [(Publishes::Own, (1, 1.0, 0.0), (3, 4.0, 3.0), 0), (Publishes::All, (3, 1.0, 2.0), (5, 4.0, 3.0), 3)]
+    {
+        let stand = Stand::with(&shipyard(&["one", "two", "three"], "release"), Limits { publishes, ..Limits::default() });
+        stand.trigger("c1");
+        stand.rest();
+        for kind in [Kind::Started, Kind::Finished] {
+            answered_over_http(&stand, "one", kind);
+        }
+        let told = |stand: &Stand| {
+            let core = stand.world.core();
+            (core.bus.log.len() + core.bus.announced.len(), core.queue.sent())
+        };
+        let before = told(&stand);
+        assert_eq!(answered_over_http(&stand, "two", Kind::Started), started, "{publishes:?}");
+        let (requests, writes, reads) = answered_over_http(&stand, "two", Kind::Finished);
+        println!("over HTTP, {publishes:?}: {started:?} and {:?}", (requests, writes, reads));
+        assert!(
+            requests <= finished.0 && writes <= finished.1 && reads <= finished.2,
+            "{publishes:?}: {requests} {writes} {reads}"
+        );
+        let after = told(&stand);
+        assert_eq!((after.0 - before.0, after.1 - before.1), (events, 0), "{publishes:?}: events, messages");
+        let open = stand.executions("c1")[0].open.clone();
+        assert_eq!(open.map(|task| task.to_string()).as_deref(), Some("three"), "{publishes:?}");
+    }
 }
 
 #[test]

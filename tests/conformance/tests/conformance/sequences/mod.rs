@@ -2,6 +2,7 @@
 //!
 //! `KEELWAY_CASE=KC-07` runs one case and, if it fails, prints every request.
 
+mod at_once;
 mod contention;
 mod costs;
 mod duplicates;
