@@ -6,7 +6,7 @@ use keelway_api::{Api, Paces, Served, Settings, Tokens, router};
 use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::events::{Scope, answer};
 use keelway_domain::deployments::registry::Repository;
-use keelway_domain::event::CloudEvent;
+use keelway_domain::event::{CloudEvent, HANDLED};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{self, Deployments};
@@ -136,7 +136,8 @@ impl Stand {
                 entries.filter_map(|published| serde_json::from_str(&published.entry.detail).ok()).collect()
             };
             self.delivered += fresh.len();
-            for event in &fresh {
+            // The rule leaves alone what was handled where it arrived.
+            for event in fresh.iter().filter(|event| event.get(HANDLED).is_none()) {
                 self.deliver(event)?;
             }
             let next = {
