@@ -19,9 +19,23 @@ pub(super) struct Makers {
     owed: HashSet<String>,
 }
 
-/// What one delivery has published.
-#[derive(Default)]
-pub(super) struct Published(HashSet<String>);
+/// What one delivery has published, and with how many requests.
+pub(super) struct Published {
+    by: HashMap<String, usize>,
+    tries: usize,
+}
+
+impl Published {
+    /// By a delivery. The next one is another.
+    pub fn by_delivery() -> Self {
+        Self { by: HashMap::new(), tries: 1 }
+    }
+
+    /// By a client's request, whose function tries once more what has failed: the second try is what a second delivery is.
+    pub fn by_request() -> Self {
+        Self { tries: 2, ..Self::by_delivery() }
+    }
+}
 
 /// A message as the engines see it as a cause: by itself, and, for one of their own, together with its copies.
 pub(super) fn causes_of(received: &Received) -> Vec<u64> {
@@ -75,10 +89,10 @@ pub(super) fn check(
         }
         let times = now.entry(id).or_default();
         *times += 1;
-        if *times > if twice { 2 } else { 1 } || published.0.contains(id) {
+        if *times > if twice { 2 } else { 1 } || published.by.get(id).is_some_and(|before| *before >= published.tries) {
             return Err(format!("{what} was published more than once by one delivery"));
         }
     }
-    published.0.extend(now.into_keys().map(str::to_owned));
+    now.into_keys().for_each(|id| *published.by.entry(id.to_owned()).or_default() += 1);
     Ok(())
 }

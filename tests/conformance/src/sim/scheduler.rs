@@ -326,7 +326,7 @@ impl<S: Scenario> Sim<S> {
             task: engine.handle(received),
             job: Job::Message(id),
             causes,
-            said: Published::default(),
+            said: Published::by_delivery(),
         });
         self.stats.count("deliveries");
     }
@@ -343,7 +343,10 @@ impl<S: Scenario> Sim<S> {
     /// Starts the handling of a client's request, which is a cause of its own.
     pub fn request(&mut self, scenario: &S, (action, cause): (S::Action, u64), task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
         self.work(scenario, action, task);
-        self.running.last_mut().map(|running| running.causes.push(cause)).unwrap_or_default();
+        if let Some(running) = self.running.last_mut() {
+            running.causes.push(cause);
+            running.said = Published::by_request();
+        }
     }
 
     fn start(&mut self, scenario: &S, deed: Deed<S::Action>, task: impl FnOnce(Arc<S::Engine>) -> Task<Outcome>) {
@@ -351,7 +354,7 @@ impl<S: Scenario> Sim<S> {
         let engine = self.engine(scenario, slot, None);
         self.world.core().note(|| format!("          w{slot} begins {deed:?}"));
         let task = task(engine);
-        self.running.push(Running { slot, task, job: Job::Deed(deed), causes: vec![], said: Published::default() });
+        self.running.push(Running { slot, task, job: Job::Deed(deed), causes: vec![], said: Published::by_delivery() });
     }
 
     /// Lets a worker make one request; then looks at everything it changed.
