@@ -20,16 +20,24 @@ pub type Standing = BTreeMap<String, i64>;
 pub(super) const MOST_TOLD: usize = 300;
 /// So many of them are told again.
 const SOME: usize = 25;
-/// So many requests at most come of each that is told again.
-const MOST_REQUESTS: u64 = 60;
+/// So many requests at most come of each that is told again: an event may be delivered to a few subscriptions that did not take it
+/// then, with all attempts.
+const MOST_REQUESTS: u64 = 300;
 /// When they are told again, in days.
 const LATER: [i64; 3] = [0, 1, 365];
+
+/// The watch over a repository, which only says when somebody looks next: a copy of a look that came too early tidies up what it
+/// finds over.
+const WATCH: &str = "R#";
 
 /// The versions of everything that is state. A fact that nobody asks for any more expires, and is told anew.
 pub fn standing(world: &World) -> Standing {
     let core = world.core();
     let state = |item: &&std::sync::Arc<keelway_engine::item::Item>| {
-        register::kind(&item.key).is_some_and(|kind| kind.state) && item.version() > 0 && item.number("ttl").is_none()
+        register::kind(&item.key).is_some_and(|kind| kind.state)
+            && item.version() > 0
+            && item.number("ttl").is_none()
+            && !item.key.pk.starts_with(WATCH)
     };
     core.table.items().filter(state).map(|item| (item.key.to_string(), item.version())).collect()
 }

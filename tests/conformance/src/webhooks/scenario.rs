@@ -281,8 +281,9 @@ impl Scenario for Hooking {
             self.made_good(&sim.world, swept)?;
             self.lost = true;
         }
-        // Without anything lost, nothing waits for the sweep.
+        // Without anything lost, nothing waits for the sweep; what was lost does.
         if self.lost {
+            sim.troubles.unswept = false;
             sim.redrive(self)?;
         }
         for _ in 0..ROUNDS {
