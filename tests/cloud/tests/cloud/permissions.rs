@@ -11,15 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 16] = [
+const UNSEEN: [(&str, &str, &str); 14] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
     ("keelway-webhooks", "kms:Decrypt", SECRETS),
     ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-attempts", "sqs:GetQueueAttributes", MAPPINGS),
-    ("keelway-webhooks", "sqs:GetQueueAttributes", MAPPINGS),
-    ("keelway-observer", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-deployments", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-deployers", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-dead-letters", "sqs:GetQueueAttributes", MAPPINGS),

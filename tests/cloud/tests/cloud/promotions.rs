@@ -2,6 +2,7 @@
 //! host.
 
 use crate::bed::Bed;
+use crate::failures::sweep;
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{answer, fresh};
 use keelway_cloud_tests::patience::until;
@@ -319,7 +320,9 @@ fn dead_letters(bed: &Bed) -> Outcome {
         send(queue, format!("no message {mark}"))?;
     }
     for (engine, mark) in engines.iter().zip(&marks) {
+        // Nobody knocked for these messages, nor for their dead letters.
         let found = || {
+            sweep(bed, stack)?;
             let letters = stack.items(engine_keys::DEAD_LETTERS, "")?;
             Ok(letters.into_iter().find(|letter| letter.text("b").is_some_and(|body| body.contains(mark.as_str()))))
         };
