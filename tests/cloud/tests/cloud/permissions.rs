@@ -11,13 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 14] = [
+const UNSEEN: [(&str, &str, &str); 16] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
     ("keelway-webhooks", "kms:Decrypt", SECRETS),
     ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-attempts", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-webhooks", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-observer", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-deployments", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-deployers", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-dead-letters", "sqs:GetQueueAttributes", MAPPINGS),
@@ -66,7 +68,8 @@ fn equal(bed: &Bed) -> Outcome {
     let whole = whole.filters.is_empty() && whole.skip.is_empty();
     for (name, action, why) in UNSEEN {
         let has = |actions: &Actions| actions.get(name).is_some_and(|actions| actions.contains(action));
-        if !has(&allowed) || has(&used) {
+        // The local cloud polls a queue for a moment before its mapping is switched off: some messages come that way.
+        if !has(&allowed) || (has(&used) && why != MAPPINGS) {
             lines.push(format!("{name} and {action} need no exception any more: take it out ({why})"));
         }
     }

@@ -24,6 +24,8 @@ pub fn side_by_side(seed: u64, trace: bool) -> Result<Stats, Violation> {
         let (plan, troubles) = Plan::of(rng);
         let rollout = Some(Arc::new(Rollout::new(rng)));
         let troubles = Troubles { dead: 0.0, ..troubles };
+        // The earlier version handles no answer where it arrives: everything goes over the queue.
+        let plan = Plan { http: false, ..plan };
         (Shipyards { rollout, ..Shipyards::new(plan, None) }, troubles)
     };
     sim::simulate(seed, scenario, trace)
