@@ -18,7 +18,7 @@ mod troubles;
 pub use decoded::Decoded;
 pub use fates::COPIES;
 pub use paid::paid;
-pub use past::{Standing, Told, standing};
+pub use past::{PAST, Standing, Told, standing};
 pub use repair::{pages, swept};
 pub use scenario::{Hands, OneKind, Scenario};
 pub use scheduler::{Outcome, Sim, simulate};

@@ -16,6 +16,8 @@ pub type Told = (String, Parcel);
 /// What has become of everything, by name: the version of an item, or how often somebody outside was asked.
 pub type Standing = BTreeMap<String, i64>;
 
+/// How many of the stories with many seeds go on so, in percent: it takes longer than all that comes before.
+pub const PAST: f64 = 10.0;
 /// So many messages are remembered.
 pub(super) const MOST_TOLD: usize = 300;
 /// So many of them are told again.

@@ -315,7 +315,7 @@ impl Scenario for Hooking {
             return Err(format!("a secret is told: {told:?} {kept:?}"));
         }
         drop(core);
-        sim.outlive(self)
+        if sim.rng.chance(sim::PAST) { sim.outlive(self) } else { Ok(()) }
     }
     /// A day later, an event is delivered to a subscription that takes it now and did not then. A year later, it is not.
     fn may_begin(&self, world: &World, name: &str, days: i64) -> bool {
