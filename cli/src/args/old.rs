@@ -93,9 +93,11 @@ fn verbs(words: &[OsString], notes: &mut Vec<String>) -> Vec<OsString> {
 fn flags(words: Vec<OsString>, notes: &mut Vec<String>) -> Vec<OsString> {
     let known: Vec<&Flag> =
         FLAGS.iter().filter(|flag| flag.verbs.is_empty() || flag.verbs.iter().any(|verb| begins(&words, verb).is_some())).collect();
-    let mut out = vec![];
+    let mut out: Vec<OsString> = vec![];
     for word in words {
-        let renamed = word.to_str().and_then(|text| known.iter().find_map(|flag| replaced(text, flag)));
+        // A column may be called `-name`.
+        let is_column = out.last().is_some_and(|before| before == "--sort-by");
+        let renamed = word.to_str().filter(|_| !is_column).and_then(|text| known.iter().find_map(|flag| replaced(text, flag)));
         let Some((old, new, value)) = renamed else {
             out.push(word);
             continue;
@@ -175,6 +177,7 @@ mod tests {
             ("keelway pipeline reject carts prod", "keelway pipeline decline carts prod"),
             ("keelway context use eu", "keelway login use eu"),
             ("keelway rollout undo carts --to-revision 3", "keelway rollout undo carts --to 3"),
+            ("keelway get dc --sort-by -name", "keelway get dc --sort-by -name"),
             ("keelway deployer -n shop -- ./x.sh -n 3", "keelway deployer --project shop -- ./x.sh -n 3"),
         ] {
             let (renewed, notes) = renew(old);

@@ -15,6 +15,7 @@ use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::trouble::{self, Kind, Trouble, Watch};
 use keelway_engine::webhooks::Webhooks;
+use keelway_engine::{deployments, promotions, sequences, webhooks};
 use keelway_lambda::aws;
 use keelway_lambda::config::ENGINES;
 use keelway_lambda::incoming::About;
@@ -27,7 +28,7 @@ const PAGE_TIME: Duration = Duration::from_secs(5);
 /// The counts of one run.
 #[derive(Default)]
 struct Done {
-    knocks: usize,
+    waiting: usize,
     letters: usize,
     asked: Asked,
     configs: Swept,
@@ -44,6 +45,28 @@ pub struct Engines<P> {
     pub promotions: Promotions<P>,
     pub deployments: Deployments<P>,
     pub webhooks: Webhooks<P>,
+}
+
+/// The limits of all engines that keep subjects.
+#[derive(Default)]
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
+pub struct Limits {
+    pub sequences: sequences::Limits,
+    pub promotions: promotions::Limits,
+    pub deployments: deployments::Limits,
+    pub webhooks: webhooks::Limits,
+}
+
+impl<P: Ports + Clone> Engines<P> {
+    /// On these ports.
+    pub fn new(ports: &P, limits: Limits) -> Self {
+        Self {
+            sequences: Sequences::new(ports.clone(), limits.sequences),
+            promotions: Promotions::new(ports.clone(), limits.promotions),
+            deployments: Deployments::new(ports.clone(), limits.deployments),
+            webhooks: Webhooks::new(ports.clone(), limits.webhooks),
+        }
+    }
 }
 
 /// Sweeps until everything is checked or the time is up. Dead letters get half of the time, so that many of them do not delay open
@@ -78,8 +101,8 @@ pub async fn sweep<P: Ports>(
             report(&[Trouble { kind: Kind::WorkStuck, engine: String::new(), much: stuck as f64 }]);
         }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
-        let (deliveries, executions, knocks) = (deliveries?, executions?, seen?);
-        Ok::<_, PortError>(Done { knocks, letters, asked, configs, pipelines, schedules, executions, deliveries })
+        let (deliveries, executions, waiting) = (deliveries?, executions?, seen?);
+        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -93,13 +116,13 @@ fn half_of(until: Instant) -> Instant {
 /// Looks at each queue that has messages, and knocks at its function, whose knock may be lost; returns at how many. A queue that
 /// cannot be asked does not prevent the others.
 async fn watch(outside: &(impl Watch + Doors), patience: Span, report: impl Fn(&[Trouble])) -> Result<usize, PortError> {
-    let (mut knocks, mut outcome) = (0, Ok(()));
+    let (mut waiting, mut outcome) = (0, Ok(()));
     for engine in ENGINES.into_iter().chain([trouble::DEAD_LETTERS]) {
         let looked = async {
             if outside.messages(engine).await? == 0 {
                 return Ok(vec![]);
             }
-            knocks += 1;
+            waiting += 1;
             outside.knock(engine).await?;
             queues::look(outside, engine, patience).await
         };
@@ -108,7 +131,7 @@ async fn watch(outside: &(impl Watch + Doors), patience: Span, report: impl Fn(&
             Err(error) => outcome = Err(error),
         }
     }
-    outcome.map(|()| knocks)
+    outcome.map(|()| waiting)
 }
 
 async fn letters(ports: &impl Ports, until: Instant) -> Result<usize, PortError> {
@@ -150,9 +173,9 @@ fn outcome(done: &Done) -> String {
     let deliveries = tell(&done.deliveries, "deliveries of webhooks");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
-    let (letters, knocks) = (done.letters, done.knocks);
+    let (letters, waiting) = (done.letters, done.waiting);
     format!(
-        "{knocks} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}"
+        "{waiting} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}"
     )
 }
 
@@ -162,11 +185,9 @@ mod tests {
     use keelway_domain::cause::Cause;
     use keelway_domain::deployments::registry::Repository;
     use keelway_domain::time::Timestamp;
-    use keelway_engine::deployments;
     use keelway_engine::registry::Tagged;
     use keelway_engine::trouble::Measure;
     use keelway_engine::webhooks::{Address, Message};
-    use keelway_engine::{promotions, sequences};
     use keelway_world::World;
     use keelway_world::at_once::AtOnce;
     use keelway_world::core::Fault;
@@ -211,13 +232,7 @@ mod tests {
     fn made() -> (World, Engines<AtOnce>) {
         let world = World::new(Timestamp(1_795_000_000_000));
         let ports = AtOnce::new(world.worker(0));
-        let engines = Engines {
-            sequences: Sequences::new(ports.clone(), sequences::Limits::default()),
-            promotions: Promotions::new(ports.clone(), promotions::Limits::default()),
-            deployments: Deployments::new(ports.clone(), deployments::Limits::default()),
-            webhooks: Webhooks::new(ports, Default::default()),
-        };
-        (world, engines)
+        (world, Engines::new(&ports, Limits::default()))
     }
 
     /// A world with a delivery of a webhook whose wake-up is lost, and the time at which that is long overdue.

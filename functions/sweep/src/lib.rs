@@ -4,5 +4,5 @@ mod handler;
 mod knocks;
 mod queues;
 
-pub use handler::{Engines, sweep};
+pub use handler::{Engines, Limits, sweep};
 pub use knocks::Doors;

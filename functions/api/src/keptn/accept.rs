@@ -43,8 +43,8 @@ const TOLD: usize = 1000;
 /// Takes an event, or a batch of up to 50.
 ///
 /// An event is passed on to the event bus; one that decides an approval is answered as a decision. An answer to a task is handled
-/// before the response: the next task is open then. All events of a batch are
-/// checked first: if one is refused, none is passed on, and `errors` names each that is.
+/// before the response: the next task is open then. All events of a batch are checked first: if one is refused, none is passed on,
+/// and `errors` names each that is.
 #[utoipa::path(
     post,
     path = "/v1/event",
@@ -70,7 +70,6 @@ pub async fn accept<P: Ports + 'static>(
     api: Api<P>,
     Extension(RequestId(request)): Extension<RequestId>,
     Params(said): Params<AtTrigger>,
-
     sent: Sent,
 ) -> Answer<Response> {
     match sent {

@@ -9,13 +9,11 @@ use keelway_domain::deployments::registry::Repository;
 use keelway_domain::event::{CloudEvent, HANDLED};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::deployments::{self, Deployments};
+use keelway_engine::deployments;
 use keelway_engine::ports::PortError;
-use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::registry::{Registry, Tagged};
-use keelway_engine::sequences::{self, Limits, Sequences};
+use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::trouble::{Measure, Watch};
-use keelway_engine::webhooks::Webhooks;
 use keelway_outgoing::{Guard, Hosts};
 use keelway_sweep::{Doors, Engines, sweep};
 use keelway_wire::cloudevent::{Origin, parse};
@@ -244,12 +242,7 @@ impl Watch for Idle {
 pub async fn idle_sweep() -> Result<(Used, f64), Problem> {
     let world = World::new(BEGIN);
     let ports = AtOnce::new(world.worker(0));
-    let engines = Engines {
-        sequences: Sequences::new(ports.clone(), sequences::Limits::default()),
-        promotions: Promotions::new(ports.clone(), promotions::Limits::default()),
-        deployments: Deployments::new(ports.clone(), deployments::Limits::default()),
-        webhooks: Webhooks::new(ports, Default::default()),
-    };
+    let engines = Engines::new(&ports, keelway_sweep::Limits::default());
     let (idle, quiet) = (Idle::default(), |_: &[_]| {});
     let until = Instant::now() + Duration::from_secs(60);
     sweep(&engines, &idle, Span::minutes(5), quiet, until).await.map_err(|error| Problem(error.to_string()))?;

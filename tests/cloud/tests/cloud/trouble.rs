@@ -84,7 +84,8 @@ fn put_out_of_order(bed: &Bed, function: &str) -> Outcome {
 /// Minutes of a metric that the local cloud does not measure, or that would take minutes to become true.
 fn minutes(bed: &Bed, (namespace, name): (&str, &str), (dimension, of): (&str, &str), value: f64) -> Outcome {
     let now = now_millis() / 1000;
-    let datum = |ago: i64| json!({"MetricName": name, "Value": value, "Timestamp": now - ago * MINUTE, "Dimensions": [{"Name": dimension, "Value": of}]});
+    let dimensions = json!([{"Name": dimension, "Value": of}]);
+    let datum = |ago: i64| json!({"MetricName": name, "Value": value, "Timestamp": now - ago * MINUTE, "Dimensions": dimensions});
     cloudwatch(bed, "PutMetricData", &json!({"Namespace": namespace, "MetricData": [datum(1), datum(2), datum(3)]})).map(drop)
 }
 
@@ -121,8 +122,10 @@ fn no_sweep(bed: &Bed) -> Outcome {
     let failed = stack.wait(bed.cloud.raw().invoke(&function, &json!({})));
     ensure(failed.is_err(), || format!("it started: {failed:?}"))?;
     let now = now_millis() / 1000 + MINUTE;
-    let asked = json!({"Namespace": "AWS/Lambda", "MetricName": "Errors", "Dimensions": [{"Name": "FunctionName", "Value": function}],
-        "Statistics": ["Sum"], "Period": 900, "StartTime": now - 900, "EndTime": now});
+    let asked = json!({
+        "Namespace": "AWS/Lambda", "MetricName": "Errors", "Dimensions": [{"Name": "FunctionName", "Value": function}],
+        "Statistics": ["Sum"], "Period": 900, "StartTime": now - 900, "EndTime": now,
+    });
     let answer = cloudwatch(bed, "GetMetricStatistics", &asked)?;
     let failures: f64 = answer["Datapoints"].as_array().into_iter().flatten().filter_map(|point| point["Sum"].as_f64()).sum();
     ensure(failures >= 1.0, || format!("a sweep that does not start counts as no error: {answer}"))

@@ -1,16 +1,13 @@
-//! What fails is bounded: no item grows with what is done, tried or refused. No list in an item is longer than its kind allows, and
-//! no item is larger than what the short texts of the simulations come to.
+//! What fails is bounded: no item grows with what is done, tried or refused. No list in an item is longer than the longest that is
+//! allowed, and no item is larger than what the short texts of the simulations come to.
 
 use keelway_engine::item::{Attr, Item};
-use keelway_engine::register;
 use std::cmp::max;
 
 /// The largest item, in bytes.
 const LARGEST: usize = 32 * 1024;
-/// The longest list of a kind that is not named below: a subject remembers the last 50 commands that it has obeyed.
+/// The longest list: a subject remembers the last 50 commands that it has obeyed.
 const LONGEST: usize = 50;
-/// The kinds whose lists are shorter, as the documentation of each names its bound.
-const SHORTER: &[(&str, usize)] = &[("delivery", 20)];
 
 /// An item was written.
 ///
@@ -20,13 +17,11 @@ pub(super) fn check(item: &Item) -> Result<(), String> {
     if item.size() > LARGEST {
         return Err(format!("{} has {} bytes: {item:?}", item.key, item.size()));
     }
-    let kind = register::kind(&item.key).map_or("", |kind| kind.what);
-    let most = SHORTER.iter().find(|(what, _)| *what == kind).map_or(LONGEST, |(_, most)| *most);
     for (name, value) in &item.attrs {
         let Attr::S(text) = value else { continue };
         let longest = longest_list(text);
-        if longest > most {
-            return Err(format!("{kind} {} has a list of {longest} in {name}, and may have {most}: {text}", item.key));
+        if longest > LONGEST {
+            return Err(format!("{} has a list of {longest} in {name}, and may have {LONGEST}: {text}", item.key));
         }
     }
     Ok(())
