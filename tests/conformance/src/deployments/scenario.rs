@@ -341,7 +341,6 @@ impl Scenario for Deploying {
         self.end_everything(sim)
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        self.check_rest(sim)?;
-        if sim.rng.chance(sim::PAST) { sim.outlive(self) } else { Ok(()) }
+        self.check_rest(sim)
     }
 }
