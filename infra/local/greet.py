@@ -133,7 +133,7 @@ class Story:
         return command.returncode
 
     def config(self):
-        text = self.keelway(self.env, "get", "deploymentconfigs", "-n", NAMESPACE, "--output", "json", capture=True)
+        text = self.keelway(self.env, "get", "deploymentconfigs", "-p", NAMESPACE, "--output", "json", capture=True)
         return next((config for config in json.loads(text)["deploymentConfigs"] if config["name"] == CONFIG), {})
 
     def latest(self):
@@ -150,7 +150,7 @@ class Story:
     def follow(self, after, programs):
         """`rollout status` of the version after this one. The exit code tells the result."""
         self.until(lambda: self.latest() > after, f"a version after {after}")
-        return self.show(programs, "rollout", "status", CONFIG, "-n", NAMESPACE, "--revision", str(after + 1)) == 0
+        return self.show(programs, "rollout", "status", CONFIG, "-p", NAMESPACE, "--revision", str(after + 1)) == 0
 
     def until(self, found, what):
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -176,7 +176,7 @@ def prepare(state, env, keelway, cloud):
     story.push(FIRST, quiet=True)
     if before:
         # An earlier run may have ended before it resumed the triggers.
-        keelway(env, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume", capture=True)
+        keelway(env, "set", "triggers", CONFIG, "-p", NAMESPACE, "--resume", capture=True)
     story.until(lambda: story.latest() > before, "the first version")
     return Story(env, packages, registry, keelway), url
 
@@ -197,7 +197,7 @@ def run(prepared, programs):
         expect(story.follow(at + 2, programs), "the rollback failed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD} after the rollback")
         by_a_sequence(story, caller, programs)
-    keelway(env, "rollout", "history", CONFIG, "-n", NAMESPACE, "--limit", "5")
+    keelway(env, "rollout", "history", CONFIG, "-p", NAMESPACE, "--limit", "5")
 
 
 def by_a_sequence(story, caller, programs):
@@ -206,4 +206,4 @@ def by_a_sequence(story, caller, programs):
     words = ("trigger", "sequence", "delivery", "--project", NAMESPACE, "--stage", "production", "--service", CONFIG, "--watch")
     expect(story.show(programs, *words) == 0, f"the sequence that deploys {MENDED} failed")
     story.until(lambda: caller.last and MENDED in caller.last, f"an answer of {MENDED}")
-    expect(story.show(programs, "set", "triggers", CONFIG, "-n", NAMESPACE, "--resume") == 0, "the triggers are not resumed")
+    expect(story.show(programs, "set", "triggers", CONFIG, "-p", NAMESPACE, "--resume") == 0, "the triggers are not resumed")

@@ -117,7 +117,7 @@ class Story:
         self.done, self.told = set(), None
 
     def status(self):
-        text = self.keelway(self.env, "pipeline", "status", PIPELINE, "-n", NAMESPACE, "--output", "json", capture=True)
+        text = self.keelway(self.env, "pipeline", "status", PIPELINE, "-p", NAMESPACE, "--output", "json", capture=True)
         return json.loads(text)
 
     def once(self, what):
@@ -137,7 +137,7 @@ class Story:
         prod = environments["prod"]
         waiting = prod.get("waitingApproval")
         if waiting and self.once(("approve", waiting["revision"])):
-            self.keelway(self.env, "pipeline", "approve", PIPELINE, "prod", waiting["revision"], "-n", NAMESPACE)
+            self.keelway(self.env, "pipeline", "approve", PIPELINE, "prod", waiting["revision"], "-p", NAMESPACE)
         promotion = prod.get("promotion") or {}
         if promotion.get("phase") == "created" and self.once(("request", promotion["revision"])):
             if self.coming:
@@ -199,8 +199,8 @@ def run(prepared):
     try:
         set_version(host, story.coming.pop(0))
         wait_until(story.step, deadline, child, state)
-        keelway(env, "pipeline", "status", PIPELINE, "-n", NAMESPACE)
-        keelway(env, "pipeline", "history", PIPELINE, "-n", NAMESPACE)
+        keelway(env, "pipeline", "status", PIPELINE, "-p", NAMESPACE)
+        keelway(env, "pipeline", "history", PIPELINE, "-p", NAMESPACE)
         for pull in host.pulls():
             comments = "".join(f" — “{comment['body']}”" for comment in pull["comments"])
             say(f"  pull request {pull['number']}: {pull['title']}: {pull['state']}{comments}")

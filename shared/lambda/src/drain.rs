@@ -207,14 +207,15 @@ mod tests {
     async fn all(queue: &Queue, most: usize, fails: impl Fn(&Record) -> bool + Copy) -> i64 {
         let mut last = 0;
         loop {
-            let mut state = queue.state();
-            state.knocks.sort_unstable();
-            if state.knocks.is_empty() {
-                return last;
-            }
-            state.now = state.knocks.remove(0);
-            let before = state.handled.len();
-            drop(state);
+            let before = {
+                let mut state = queue.state();
+                state.knocks.sort_unstable();
+                if state.knocks.is_empty() {
+                    return last;
+                }
+                state.now = state.knocks.remove(0);
+                state.handled.len()
+            };
             let died = once(queue, most, fails).await.is_err();
             let mut state = queue.state();
             if died {

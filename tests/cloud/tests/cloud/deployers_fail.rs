@@ -191,7 +191,7 @@ fn wrapped(bed: &Bed) -> Outcome {
         path("input"),
         path("variables")
     );
-    let deployer = shell.deployer("own", &["-n", &config.namespace], &["sh", "-c", &script])?;
+    let deployer = shell.deployer("own", &["-p", &config.namespace], &["sh", "-c", &script])?;
     let hook = json!({"failurePolicy": "Abort", "execNewPod": {"containerName": "app", "command": ["./check"]}});
     let all = [
         ("Recreate", "recreateParams", json!({"timeoutSeconds": 100, "mid": hook})),
@@ -258,7 +258,7 @@ fn carried(bed: &Bed) -> Outcome {
     strategy["customParams"] = json!({"image": "deployer:1"});
     let script = AROUND.replace("FOLDER", &folder.path().display().to_string());
     let script = script.replace("keelway deploy", &format!("{} deploy", binaries()?.join("keelway").display()));
-    let deployer = shell.deployer("own", &["-n", &config.namespace], &["sh", "-c", &script])?;
+    let deployer = shell.deployer("own", &["-p", &config.namespace], &["sh", "-c", &script])?;
     let tenth =
         |version: u32| Route { version: if version == 2 { "1" } else { "2" }.into(), canary: Some((version.to_string(), 10)) };
     for version in [2, 3] {
@@ -300,7 +300,7 @@ fn killed_deployer(bed: &Bed) -> Outcome {
         while [ -d FOLDER ] && [ ! -e FOLDER/go ]; do sleep 0.1; done";
     let script = script.replace("FOLDER", &folder.path().display().to_string());
     let calls = || lines(&folder.path().join("calls"));
-    let deployer = |name: &str| shell.deployer(name, &["-n", &config.namespace, "--lease", "5s"], &["sh", "-c", &script, name]);
+    let deployer = |name: &str| shell.deployer(name, &["-p", &config.namespace, "--lease", "5s"], &["sh", "-c", &script, name]);
     let first = deployer("first")?;
     apply(1)?;
     config.becomes(1, &["Running"])?;
