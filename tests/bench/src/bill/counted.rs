@@ -208,7 +208,8 @@ pub async fn sequence(over: Over) -> Result<Whole, Problem> {
         on_bus: after.on_bus - before.on_bus,
         audits: after.audits - before.audits,
         calls: after.calls - before.calls,
-        stored: after.stored - before.stored,
+        // An entry of the audit has a random id, whose digits differ in number: hundreds of bytes are the same each time.
+        stored: ((after.stored - before.stored) / 100.0).round() * 100.0,
     })
 }
 
