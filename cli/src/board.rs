@@ -1,5 +1,6 @@
 //! Deliveries, one line each, in the width there is. Where it is too small, first the columns are given up, then the times of what
-//! has passed, then words about a stage are cut, then the stages that have passed are only counted; the rest is cut.
+//! has passed, then who works on what runs, then words about a stage are cut, then the stages that have passed are only counted;
+//! the rest is cut.
 
 use crate::delivery::{Cell, Hint, Line, Mark};
 use crate::terminal::{Look, columns, padded};
@@ -11,6 +12,8 @@ const GAP: &str = "  ";
 enum Step {
     /// How long took what has passed.
     Times,
+    /// Who works on what runs.
+    Who,
     /// The stages that a failure kept from being reached.
     Missed,
     /// Words about a stage beyond so many columns.
@@ -19,8 +22,9 @@ enum Step {
     Passed,
 }
 /// One after the other.
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step::Times,
+    Step::Who,
     Step::Words(60),
     Step::Missed,
     Step::Words(40),
@@ -87,8 +91,8 @@ fn column_widths(lines: &[Line], look: &Look) -> Vec<usize> {
 
 /// A stage without colour.
 fn text(cell: &Cell, look: &Look) -> String {
-    let open = matches!(cell.mark, Mark::Held | Mark::Waits | Mark::Runs | Mark::Warning);
-    let between = if open && !cell.what.is_empty() && !cell.time.is_empty() { ", " } else { " " };
+    let passed = matches!(cell.mark, Mark::Pass | Mark::Missed);
+    let between = if !passed && !cell.what.is_empty() && !cell.time.is_empty() { ", " } else { " " };
     let about = format!("{}{between}{}", cell.what, cell.time);
     format!("{} {} {}", cell.label, cell.mark.sign(look.ascii), about.trim()).trim().to_owned()
 }
@@ -102,6 +106,11 @@ fn fitted(line: &Line, room: usize, look: &Look) -> Vec<Cell> {
         }
         match step {
             Step::Times => cells.iter_mut().filter(|cell| cell.mark == Mark::Pass).for_each(|cell| cell.time.clear()),
+            Step::Who => {
+                for cell in cells.iter_mut().filter(|cell| cell.mark == Mark::Runs) {
+                    cell.what = cell.what.split(" by ").next().unwrap_or_default().to_owned();
+                }
+            }
             // The failure says why.
             Step::Missed if cells.iter().any(|cell| cell.mark == Mark::Fail) => cells.retain(|cell| cell.mark != Mark::Missed),
             Step::Missed => {}

@@ -7,7 +7,9 @@ use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ExecutionState, SequenceState, TaskState, Waits};
 
 /// A trigger that has waited this long for an executor is worth a word; before, an executor may be about to answer.
-const PATIENCE_MS: i64 = 3000;
+const PATIENCE_MS: i64 = 15_000;
+/// A task whose executor has begun this long ago and has not finished it is worth one, too.
+const SILENT_MS: i64 = 3_600_000;
 
 /// The state of a stage at a glance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,14 +179,19 @@ fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (M
             let counts = left.map(|left| format!(", counts in {left}")).unwrap_or_default();
             (Mark::Waits, format!("{task}: {by} answered without .started{counts}"), since)
         }
-        "executor" if is_long(waits, now) => (Mark::Waits, format!("{task}: no executor"), since),
+        "executor" if is_long(waits, PATIENCE_MS, now) => (Mark::Waits, format!("{task}: no executor"), since),
+        // Nobody has said that they work on it.
+        "executor" => (Mark::Waits, task, since),
         "approval" => (Mark::Held, "approval".into(), since),
         "resume" => (Mark::Held, "paused".into(), since),
         "delay" => {
             let due = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
             (Mark::Waits, format!("{task} due in {}", due.unwrap_or_else(|| "a while".into())), String::new())
         }
-        _ => (Mark::Runs, task, since),
+        _ => {
+            let by = waits.by.as_deref().map(|by| format!(" by {}", one_line(by, 30))).unwrap_or_default();
+            (Mark::Runs, format!("{task}{by}"), since)
+        }
     }
 }
 
@@ -198,8 +205,8 @@ pub fn frozen(waits: &Waits, now: Option<Timestamp>) -> String {
     }
 }
 
-fn is_long(waits: &Waits, now: Option<Timestamp>) -> bool {
-    Timestamp::parse(&waits.since).zip(now).is_some_and(|(since, now)| (now - since).0 >= PATIENCE_MS)
+fn is_long(waits: &Waits, patience: i64, now: Option<Timestamp>) -> bool {
+    Timestamp::parse(&waits.since).zip(now).is_some_and(|(since, now)| (now - since).0 >= patience)
 }
 
 /// Of a task that was given up: that it may still run.
@@ -260,17 +267,20 @@ fn late(task: Option<&TaskState>, message: String) -> String {
 /// The stages that a result kept from being reached, once nothing can reach them any more.
 fn missed(state: &SequenceState) -> Vec<Cell> {
     let Some(first) = state.not_reached.first().filter(|_| state.is_over()) else { return vec![] };
-    let mut stages: Vec<&str> = vec![];
+    let mut places: Vec<String> = vec![];
     for missed in &state.not_reached {
-        if !stages.contains(&missed.stage.as_str()) {
-            stages.push(&missed.stage);
+        // Of a stage that was reached, it is the sequence that was not.
+        let reached = state.executions.iter().any(|execution| execution.stage == missed.stage);
+        let place = if reached { format!("{}/{}", missed.stage, missed.sequence) } else { missed.stage.clone() };
+        if !places.contains(&place) {
+            places.push(place);
         }
     }
     let what = match first.after.result.as_str() {
         "warning" => format!("not reached: {} ended with warning", first.after.stage),
         _ => "not reached".to_owned(),
     };
-    vec![Cell { label: stages.join(", "), mark: Mark::Missed, what, time: String::new() }]
+    vec![Cell { label: places.join(", "), mark: Mark::Missed, what, time: String::new() }]
 }
 
 fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str, &str), now: Option<Timestamp>) -> Option<Hint> {
@@ -287,20 +297,30 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
             hint(format!("keelway approve {id}{which}"), format!("{subject} to {stage}"))
         }
         Some(waits) if waits.reason == "window" => {
-            hint(format!("keelway override {id} --stage {stage} --reason WHY"), format!("{subject} waits until {stage} opens"))
+            hint(format!("keelway override {id} --stage {stage} -m WHY"), format!("{subject} waits until {stage} opens"))
         }
         Some(waits) if waits.reason == "resume" => {
             hint(format!("keelway resume {id} -p {project}"), format!("{subject} is paused in {stage}"))
         }
-        Some(waits) if waits.reason == "executor" && waits.answered_by.is_none() && is_long(waits, now) => {
+        Some(waits) if waits.reason == "answer" && is_long(waits, SILENT_MS, now) => {
+            let task = waits.task.as_deref().unwrap_or("a task");
+            let about = format!("{subject}: nobody has finished {task} for {}{}", age(&waits.since, now), given_up(waits, now));
+            hint(format!("keelway abort {id} -p {project} --stage {stage}"), about)
+        }
+        Some(waits) if waits.reason == "executor" && waits.answered_by.is_none() && is_long(waits, PATIENCE_MS, now) => {
             let task = waits.task.as_deref().unwrap_or("TASK");
-            let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
-            let until = left.map(|left| format!(", given up in {left}")).unwrap_or_default();
+            let until = given_up(waits, now);
             let command = format!("keelway executor --name NAME --on {task} -p {project} -- COMMAND");
             hint(command, format!("nobody answers for {subject} in {stage}{until}"))
         }
         _ => None,
     }
+}
+
+/// In how long the wait for an executor is given up.
+fn given_up(waits: &Waits, now: Option<Timestamp>) -> String {
+    let left = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+    left.map(|left| format!(", given up in {left}")).unwrap_or_default()
 }
 
 /// What to look at when a delivery has ended badly.

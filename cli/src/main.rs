@@ -23,6 +23,7 @@ mod pipeline;
 mod table;
 mod terminal;
 mod timeline;
+mod waiting;
 mod words;
 mod zone;
 

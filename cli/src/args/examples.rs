@@ -114,6 +114,10 @@ pub const TRIGGER_DELIVERY: &str = "Examples:
 pub const TRIGGER_EVALUATION: &str = "Examples:
   keelway trigger evaluation -p shop -s carts --stage staging --timeframe 10m --watch
   keelway trigger evaluation -p shop -s carts --stage staging --start 2026-11-20T15:00:00Z --end 2026-11-20T16:00:00Z";
+pub const STATUS: &str = "Examples:
+  keelway status
+  keelway status -p shop --exit-code
+  keelway status --watch --follow";
 pub const WATCH: &str = "Examples:
   keelway watch 139a703f 7500af7d
   keelway watch 139a703f --log

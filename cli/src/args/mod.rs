@@ -68,6 +68,9 @@ pub enum Command {
     /// webhooks
     #[command(subcommand, after_help = examples::GET)]
     Get(Get),
+    /// Show what needs you, what is stuck and what waits, in all engines, each with the command that would help
+    #[command(after_help = examples::STATUS)]
+    Status(Status),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
     /// Look at pipelines, and decide what they promote

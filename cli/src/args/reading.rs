@@ -2,7 +2,7 @@
 
 use super::named::PROJECT;
 use super::values::{length, name};
-use super::{GetDeployments, GetInvalid, GetShipyard, Output, Scope, examples};
+use super::{GetDeployments, GetInvalid, GetShipyard, Output, Projects, Scope, examples};
 use crate::kinds::GetKind;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
@@ -133,6 +133,27 @@ pub struct GetEvents {
     /// At most this many events
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// `status`
+#[derive(Group)]
+pub struct Status {
+    #[command(flatten)]
+    pub projects: Projects,
+    /// Show it until nothing waits any more
+    #[arg(short, long)]
+    pub watch: bool,
+    /// Go on when nothing waits: something may come
+    #[arg(long, requires = "watch")]
+    pub follow: bool,
+    /// Give up after this long, with 1
+    #[arg(long, value_parser = length, value_name = "TIME", requires = "watch")]
+    pub timeout: Option<Duration>,
+    /// End with 1 if something waits
+    #[arg(long)]
+    pub exit_code: bool,
     #[command(flatten)]
     pub output: Output,
 }

@@ -22,6 +22,7 @@ mod queue;
 mod retry;
 mod send;
 mod shipyard;
+mod status;
 mod tokens;
 mod trigger;
 mod watch;
@@ -46,6 +47,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
     match args.command {
         Command::Apply(what) => apply::apply(api, &what).await?,
         Command::Get(what) => get::get(&api()?, &what).await?,
+        Command::Status(what) => return status::status(&api()?, &what).await,
         Command::Delete(what) => delete::delete(&api()?, &what).await?,
         Command::Pipeline(what) => {
             let settings = pipelines::Settings { api: args.api.as_deref(), token: args.token.as_deref() };

@@ -11,6 +11,7 @@ mod operations;
 mod pipelines;
 mod revisions;
 mod screens;
+mod status;
 mod steering;
 mod support;
 mod third_act;

@@ -101,9 +101,10 @@ fn deliveries_on_terminals_of_every_size() {
 fn every_wait_says_for_what_since_when_and_what_would_help() {
     let api = Api::start();
     let waits = [
-        json!({"reason": "executor", "since": at(30), "until": "2026-11-21T08:10:30.000Z", "task": "deployment"}),
+        json!({"reason": "executor", "since": at(20), "until": "2026-11-21T08:10:20.000Z", "task": "deployment"}),
         json!({"reason": "executor", "since": at(41), "until": "2026-11-21T08:10:41.000Z", "task": "deployment"}),
-        json!({"reason": "answer", "since": at(39), "task": "deployment"}),
+        json!({"reason": "answer", "since": at(39), "task": "deployment", "by": "deployer"}),
+        json!({"reason": "answer", "since": "2026-11-21T06:40:42.000Z", "until": "2026-11-22T06:40:42.000Z", "task": "test", "by": "tst"}),
         json!({"reason": "delay", "since": at(30), "until": "2026-11-21T08:02:42.000Z", "task": "release"}),
         json!({"reason": "resume", "since": at(30), "task": "release"}),
         json!({"reason": "lane", "since": at(30), "task": "release"}),
@@ -133,7 +134,12 @@ fn every_end_says_why() {
     let after = json!({"stage": "dev", "sequence": "delivery", "result": "warning"});
     warned["notReached"] = json!([{"stage": "prod", "sequence": "delivery", "after": after}]);
     let declined = json!([{"name": "approval", "result": "fail", "state": "finished", "by": "ann"}]);
+    // The stage was reached, and one of its sequences was not.
+    let mut canary = end(8, json!({"result": "fail", "message": "p95", "tasks": [{"name": "evaluation", "result": "fail"}]}));
+    let after = json!({"stage": "dev", "sequence": "delivery", "result": "fail"});
+    canary["notReached"] = json!([{"stage": "dev", "sequence": "canaryphase1", "after": after}]);
     let states = [
+        canary,
         warned,
         end(1, json!({"result": "fail", "message": "too early", "tasks": declined})),
         end(2, json!({"result": "fail", "state": "timedOut", "tasks": [{"name": "test", "state": "timedOut"}]})),

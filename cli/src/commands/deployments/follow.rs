@@ -4,8 +4,13 @@ use super::{address, number, read, read_version};
 use crate::address::Address;
 use crate::api::Api;
 use crate::args::{Format, RolloutStatus};
+use crate::board;
+use crate::delivery::Hint;
 use crate::error::CliError;
-use crate::output::{one_line, say, say_data};
+use crate::output::{self, one_line, say, say_data};
+use crate::terminal::look;
+use crate::words::span;
+use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{ConfigState, VersionState};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -41,7 +46,10 @@ pub async fn status(api: &Api, what: &RolloutStatus) -> Result<ExitCode, CliErro
             (Some(_), Some(version)) => say_data(version, format)?,
             _ => say_data(&state, format)?,
         },
-        Format::Table | Format::Wide | Format::Name => lines(&state, version.as_ref()).iter().try_for_each(|line| say(line))?,
+        Format::Table | Format::Wide | Format::Name => {
+            lines(&state, version.as_ref()).iter().try_for_each(|line| say(line))?;
+            output::hint(&help(version.as_ref(), Timestamp::parse(&state.now)));
+        }
     }
     Ok(code(version.as_ref()))
 }
@@ -88,12 +96,13 @@ impl Follower<'_> {
         let (mut answered, mut pause) = (Instant::now(), BUSY);
         loop {
             match self.look().await {
-                Ok((line, version)) => {
+                Ok((line, version, now)) => {
                     answered = Instant::now();
                     let news = self.told.as_ref() != Some(&line);
                     pause = if news { BUSY } else { (pause * 3 / 2).min(IDLE) };
                     if news && !self.quiet {
                         say(&line)?;
+                        output::hint(&help(version.as_ref(), now));
                     }
                     self.told = Some(line);
                     if let Some(version) = version.filter(VersionState::is_over) {
@@ -111,16 +120,17 @@ impl Follower<'_> {
     }
 
     /// What there is to say, and the version if there is one.
-    async fn look(&mut self) -> Result<(String, Option<VersionState>), CliError> {
+    async fn look(&mut self) -> Result<(String, Option<VersionState>, Option<Timestamp>), CliError> {
         let state = read(self.api, self.of).await?;
+        let now = Timestamp::parse(&state.now);
         if self.n.is_none() && next_is_due(&state) {
-            return Ok((before_the_next(&state), None));
+            return Ok((before_the_next(&state), None, now));
         }
         let wanted = *self.n.get_or_insert(state.pending_version.unwrap_or(state.latest_version));
         if wanted == 0 {
             // There is none yet: the first one is followed.
             self.n = None;
-            return Ok((none_yet(&state)?, None));
+            return Ok((none_yet(&state)?, None, now));
         }
         let version = match state.latest.clone().filter(|latest| latest.version == wanted) {
             Some(latest) => latest,
@@ -131,7 +141,7 @@ impl Follower<'_> {
         } else {
             line(&version)
         };
-        Ok((line, Some(version)))
+        Ok((line, Some(version), now))
     }
 }
 
@@ -162,6 +172,25 @@ fn none_yet(state: &ConfigState) -> Result<String, CliError> {
         true => Ok(format!("deployment config {name:?} waiting on image update: {}", state.message)),
         false => Ok(format!("deployment config {name:?} waiting: {}", state.message)),
     }
+}
+
+/// The command that would help a version that does not go on by itself.
+fn help(version: Option<&VersionState>, now: Option<Timestamp>) -> Vec<String> {
+    let Some(version) = version else { return vec![] };
+    let of = format!("{}/{}", version.namespace, version.config);
+    let (command, about) = match (version.status.as_str(), version.desired.as_deref()) {
+        // Keelway starts the deployer of others.
+        ("New", Some("run")) if !version.starts => {
+            let left = version.deadline.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
+            (
+                format!("keelway deployer --config {of} -- COMMAND"),
+                left.map(|left| format!("given up in {left}")).unwrap_or_default(),
+            )
+        }
+        _ if version.holds => (format!("keelway rollout proceed {of}"), format!("{} holds", version.name)),
+        _ => return vec![],
+    };
+    board::hints(&[Hint { command, about }], &look())
 }
 
 /// A version in one line.

@@ -2,6 +2,7 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::checkpoint::Checkpoint;
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
     Command, Config, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message, template,
@@ -189,6 +190,7 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
         ended_at: d.ended.map(Timestamp::rfc3339),
         deadline: d.due.map(Timestamp::rfc3339),
         desired: desired.map(str::to_owned),
+        holds: holds(d),
         progress: progress(&d.progress),
         exit_code: d.report.as_ref().and_then(|report| report.exit),
         rollback_of: d.rollback.as_ref().map(|rollback| rollback.release),
@@ -197,6 +199,12 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
         snapshot: Value::Null,
         now: String::new(),
     }
+}
+
+/// Whether it holds until somebody says `proceed`.
+pub fn holds(d: &Deployment) -> bool {
+    let goes_on = d.status == Status::Running && d.cancel.is_none();
+    goes_on && Checkpoint::of(d).hold.is_some_and(|told| d.proceeds <= told)
 }
 
 /// The content of a version as a `DeploymentConfig`.

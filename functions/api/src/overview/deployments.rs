@@ -2,9 +2,9 @@
 
 use super::wait::{FAILING, PERSON, Part, WAITING, at, is_long};
 use crate::Api;
+use crate::deployments::shape::holds;
 use crate::fence::problem::Answer;
 use keelway_domain::access::Need;
-use keelway_domain::deployments::checkpoint::Checkpoint;
 use keelway_domain::deployments::{Config, Deployment, Status, template};
 use keelway_domain::names::ProjectName;
 use keelway_domain::note::Note;
@@ -77,7 +77,6 @@ fn one_of(images: &template::Images) -> Option<String> {
 
 /// What the latest version waits for, or why it failed.
 fn deployment(x: &Config, d: &Deployment, now: Timestamp) -> Option<WaitItem> {
-    let holds = || Checkpoint::of(d).hold.is_some_and(|told| d.proceeds <= told);
     let item = |group: &str, reason: &str, since: Timestamp| WaitItem {
         group: group.to_owned(),
         reason: reason.to_owned(),
@@ -96,7 +95,7 @@ fn deployment(x: &Config, d: &Deployment, now: Timestamp) -> Option<WaitItem> {
             until: at(d.due),
             ..item(FAILING, "Unclaimed", d.since)
         }),
-        Status::Running if d.cancel.is_none() && holds() => {
+        Status::Running if holds(d) => {
             let since = d.claim.as_ref().and_then(|claim| claim.running).unwrap_or(d.since);
             Some(WaitItem { message: d.progress.message.clone(), until: at(d.due), ..item(PERSON, "Held", since) })
         }

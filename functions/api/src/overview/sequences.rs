@@ -10,8 +10,8 @@ use keelway_engine::ports::Ports;
 use keelway_engine::views::OpenExecution;
 use keelway_wire::http::{ExecutionState, WaitItem, Waits};
 
-/// An executor that has begun and was not heard of for so long may be gone.
-const SILENT: Span = Span::minutes(10);
+/// An executor that has begun and has not finished for so long may be gone.
+const SILENT: Span = Span::minutes(60);
 
 /// What waits of the open executions.
 pub async fn part<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answer<Part> {
@@ -50,6 +50,7 @@ fn item(one: OpenExecution, now: Timestamp) -> Option<WaitItem> {
         until: waits.until,
         behind: waits.behind,
         window: waits.window,
+        by: waits.by.unwrap_or_default(),
         answered_by: waits.answered_by,
         needs,
         ..WaitItem::default()
@@ -65,7 +66,7 @@ fn group(waits: &Waits, since: Timestamp, now: Timestamp) -> Option<(&'static st
             Some(by) => Some((FAILING, format!("{by} has answered {task} without .started"))),
             None => is_long(since, now).then(|| (FAILING, format!("no executor has answered {task}"))),
         },
-        "answer" => (now - since >= SILENT).then(|| (FAILING, format!("no executor has finished {task} yet"))),
+        "answer" => (now - since >= SILENT).then(|| (FAILING, format!("{task} has begun, and nobody has finished it"))),
         _ => Some((WAITING, String::new())),
     }
 }

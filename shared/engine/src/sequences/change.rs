@@ -4,7 +4,7 @@ use super::birth::birth_of;
 use super::codec::LoadedContext;
 use super::keys::{self, LaneKey};
 use super::message::Address;
-use super::{Loaded, Sequences, codec, history, lane};
+use super::{Loaded, Sequences, codec, history, lane, standing};
 use crate::item::Item;
 use crate::ports::{Condition, PortError, Ports, Write};
 use crate::protocol::{Change, Effect, create};
@@ -52,7 +52,7 @@ impl<P: Ports> Sequences<P> {
                 if !lock.is_some_and(|lock| lane::is_held_by(lock, &old.x)) {
                     return Ok(false);
                 }
-                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child), Some(&next)));
+                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child), standing::of(&next)));
                 change.effects.retain(|effect| *effect != Effect::Duty(Duty::Drive));
                 change.effects.push(Effect::Duty(Duty::Grant(child.id)));
             } else {

@@ -42,6 +42,8 @@ struct View {
     version: i64,
     holder: Option<(Address, u32)>,
     head: Option<(Item, Address, u32)>,
+    /// When the last sequence ended that the lock knows.
+    last: Option<Timestamp>,
 }
 
 /// A lane as a new execution finds it.
@@ -86,11 +88,11 @@ pub(crate) fn holder(project: &ProjectName, lock: &Item) -> Option<Address> {
     Some(Address { project: project.clone(), context: Context::new(lock.text("hc")?).ok()?, execution })
 }
 
-/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read. `left`: the execution
-/// that leaves the lane; the lock keeps what it leaves behind.
-pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>, left: Option<&Execution>) -> Write {
+/// The write that gives the lock to an execution, or frees it, if the lock is still the one that was read. `left`: what an
+/// execution leaves behind in the lock.
+pub(super) fn lock_write(lane: &LaneKey, version: i64, holder: Option<&Execution>, left: Attrs) -> Write {
     let mut set = holder.map(holder_attributes).unwrap_or_default();
-    set.extend(left.map(standing::of).unwrap_or_default());
+    set.extend(left);
     set.insert(Name::Borrowed("v"), Attr::N(version + 1));
     set.insert(Name::Borrowed("f"), Attr::N(codec::FORMAT));
     let remove = if holder.is_some() { vec![] } else { ["h", "q", "hc"].map(Name::Borrowed).to_vec() };
@@ -113,10 +115,11 @@ impl<P: Ports> Sequences<P> {
             Some(Address { project: project.clone(), context: Context::new(context?).ok()?, execution: id? })
         };
         let ask = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        let mut view = View { version: 0, holder: None, head: None };
+        let mut view = View { version: 0, holder: None, head: None, last: None };
         for item in page.items {
             if item.key.sk == keys::MAIN {
                 view.version = item.version();
+                view.last = standing::Last::read(&item).map(|last| last.outcome.at);
                 let holder = address(item.text("hc"), item.text("h").and_then(ExecutionId::parse));
                 view.holder = holder.map(|to| (to, ask(item.number("q"))));
             } else if view.head.is_none() {
@@ -131,7 +134,7 @@ impl<P: Ports> Sequences<P> {
         let lane = LaneKey::of(x);
         let view = self.view(&x.project, &lane).await?;
         Ok(match view.holder {
-            None if view.head.is_none() => Found::Free(lock_write(&lane, view.version, Some(x), None)),
+            None if view.head.is_none() => Found::Free(lock_write(&lane, view.version, Some(x), Attrs::new())),
             None => Found::Unclear,
             Some((to, ask)) => Found::Held(Duty::Look { holder: to.execution, context: to.context, ask }),
         })
@@ -190,10 +193,16 @@ impl<P: Ports> Sequences<P> {
                     }
                 },
             };
+            let mut left = leaving.as_deref().map(standing::of).unwrap_or_default();
             if next.is_none() && view.holder.is_none() {
-                return Ok(());
+                // One that gave its lane back, for an approval, ends without it. What it had deployed may not run any more.
+                let ended = standing::Last::of(x).is_some_and(|last| view.last.is_none_or(|known| known < last.outcome.at));
+                if !ended {
+                    return Ok(());
+                }
+                left = standing::end_of(x);
             }
-            let write = lock_write(&lane, view.version, next.as_deref(), leaving.as_deref());
+            let write = lock_write(&lane, view.version, next.as_deref(), left);
             if self.ports.write(&write).await? == Written::Done {
                 return match next {
                     Some(next) => self.grant(&next).await,

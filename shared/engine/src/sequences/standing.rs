@@ -67,9 +67,13 @@ pub(super) fn of(x: &Execution) -> Attrs {
         told.insert(Name::Borrowed("rd"), Attr::S(codec::encode_deployed(&running.deployed)));
         told.insert(Name::Borrowed("rc"), Attr::S(format!("{}|{}", running.accepted.0, running.context)));
     }
-    if let Some(Last { sequence, outcome, context }) = Last::of(x) {
-        let told_as = format!("{}|{}|{context}|{}", codec::encode_outcome(outcome), outcome.at.0, codec::shorten(&sequence, 60));
-        told.insert(Name::Borrowed("ls"), Attr::S(told_as));
-    }
+    told.extend(end_of(x));
     told
+}
+
+/// The attribute that says how an execution has ended.
+pub(super) fn end_of(x: &Execution) -> Attrs {
+    let Some(Last { sequence, outcome, context }) = Last::of(x) else { return Attrs::new() };
+    let told_as = format!("{}|{}|{context}|{}", codec::encode_outcome(outcome), outcome.at.0, codec::shorten(&sequence, 60));
+    Attrs::from([(Name::Borrowed("ls"), Attr::S(told_as))])
 }

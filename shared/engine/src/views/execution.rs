@@ -92,6 +92,10 @@ fn waits(x: &Execution, definition: Option<&Sequence>, policy: &Policy, behind: 
     if let Some(by) = x.view.answered.as_ref().filter(|_| reason == "executor") {
         waits["answeredBy"] = json!(by);
     }
+    if reason == "answer" && !x.bare.is_empty() {
+        let sources: Vec<&str> = x.bare.iter().map(|started| started.source.as_str()).collect();
+        waits["by"] = json!(sources.join(", "));
+    }
     if let Some(held) = &x.held {
         waits["window"] = json!(held.by);
     }

@@ -185,6 +185,9 @@ pub struct VersionState {
     /// `run`, `pause` or `cancel`: what the deployer is told; absent: it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub desired: Option<String>,
+    /// Whether it holds until somebody says `proceed`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub holds: bool,
     /// How far it is.
     pub progress: ProgressState,
     /// The deployer's exit code.

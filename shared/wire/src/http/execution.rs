@@ -139,6 +139,9 @@ pub struct Waits {
     /// The execution that holds the lane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
+    /// Of a task that somebody works on: who has sent `.started`, as far as that is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// Who has sent `.finished`, while nobody has sent `.started`: the answer counts when a `.started` comes, else at `until`.
     #[serde(rename = "answeredBy", skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,

@@ -87,7 +87,7 @@ pub struct WaitItem {
     /// What keeps a stage closed: the reason of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// Who has paused, held, suspended or claimed it.
+    /// Who has paused, held, suspended, claimed or begun it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
     /// Who has sent `.finished` of a task without a `.started`.

@@ -131,3 +131,35 @@ async fn history_costs_nothing() {
     assert_eq!(needed[1], needed[11], "{needed:?}");
     assert!(needed[11] <= 6, "{needed:?}");
 }
+
+#[tokio::test]
+async fn a_sequence_that_ends_with_an_approval_is_the_last_one_there() {
+    let mut stand = Stand::new();
+    let stages = "
+    - name: dev
+      sequences:
+        - name: delivery
+          tasks: [{name: deployment}, {name: approval, properties: {pass: manual}}]
+";
+    stand.apply("shop", stages).await;
+    stand.deliver("dev", "cart", "cart:1").await;
+    stand.execute("deployment", "pass").await;
+    assert_eq!(told(&stand, "").await, ["dev cart cart:1 -:- cart:1:approval"]);
+    stand.decide("approve", "ann").await;
+    assert_eq!(told(&stand, "").await, ["dev cart cart:1 delivery:pass"]);
+    stand.deliver("dev", "cart", "cart:2").await;
+    stand.execute("deployment", "pass").await;
+    stand.decide("decline", "ann").await;
+    assert_eq!(told(&stand, "").await, ["dev cart cart:2 delivery:fail"]);
+
+    // What an older one deployed before it waited does not run any more when it ends.
+    stand.deliver("dev", "cart", "cart:3").await;
+    stand.execute("deployment", "pass").await;
+    let older = stand.open("approval").await;
+    stand.deliver("dev", "cart", "cart:4").await;
+    stand.execute("deployment", "pass").await;
+    let path = format!("/v1/project/shop/approval/{}/{}", older["shkeptncontext"].as_str().unwrap(), older["id"].as_str().unwrap());
+    assert!(stand.post(&path, &json!({"decision": "approve"})).await.status < 300);
+    stand.work().await;
+    assert_eq!(told(&stand, "").await, ["dev cart cart:4 delivery:pass cart:4:approval"]);
+}

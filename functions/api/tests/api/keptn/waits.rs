@@ -58,7 +58,7 @@ async fn every_wait_has_its_reason_and_its_times() {
     assert_eq!(stand.post("/v1/event", &started).await.status, 200);
     stand.work().await;
     let one = execution(&stand.state(&first).await, 0);
-    assert_eq!((&one["waits"]["reason"], &one["waits"]["since"]), (&json!("answer"), &at(3)));
+    assert_eq!((&one["waits"]["reason"], &one["waits"]["since"], &one["waits"]["by"]), (&json!("answer"), &at(3), &json!("e")));
 
     stand.world.pass(Span::seconds(4));
     let finished = json!({

@@ -194,8 +194,11 @@ async fn what_somebody_may_be_about_to_take_up_is_not_told() {
     assert_eq!(stand.post("/v1/event", &answer("started")).await.status, 200);
     stand.work().await;
     assert_eq!(told(&stand, "").await, [""; 0], "somebody is at work");
-    stand.world.pass(Span::minutes(10));
+    stand.world.pass(Span::minutes(59));
+    assert_eq!(told(&stand, "").await, [""; 0], "a long test is no fault");
+    stand.world.pass(Span::minutes(1));
     assert_eq!(told(&stand, "").await, ["failing sequence answer web/dev"]);
+    assert_eq!(page(&stand, "").await["items"][0]["by"], "e");
 }
 
 #[tokio::test(start_paused = true)]
