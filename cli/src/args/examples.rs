@@ -147,7 +147,11 @@ pub const SEND: &str = "Examples:
   generate | keelway send event -f -";
 pub const VALIDATE: &str = "Examples:
   keelway validate deploymentconfig.yaml
-  keelway validate examples/deployments -o json";
+  keelway validate examples/deployments -o json
+  keelway validate slo.yaml sli.yaml";
+pub const EVALUATE: &str = "Examples:
+  keelway evaluate -f slo.yaml --values values.json
+  keelway evaluate -f slo.yaml --values values.json --history history.json -o json";
 pub const SHIPYARD: &str = "Examples:
   keelway shipyard validate shipyard.yaml
   keelway shipyard show shipyard.yaml

@@ -3,6 +3,7 @@
 mod access;
 mod deployments;
 mod doing;
+mod evaluating;
 mod examples;
 pub mod named;
 mod old;
@@ -18,6 +19,7 @@ mod webhooks;
 pub use access::*;
 pub use deployments::*;
 pub use doing::*;
+pub use evaluating::*;
 pub use named::*;
 pub use operations::*;
 pub use pipelines::*;
@@ -61,7 +63,8 @@ pub struct Args {
 pub enum Command {
     #[command(about = kinds::about_apply(), after_help = examples::APPLY)]
     Apply(Apply),
-    /// Everything wrong with manifests of any kind, at once; offline. Exit codes: 0 fine, 1 refused, 2 cannot be read
+    /// Everything wrong with manifests of any kind, slo.yaml and sli.yaml, at once; offline. Exit codes: 0 fine, 1 refused, 2
+    /// cannot be read
     #[command(after_help = examples::VALIDATE)]
     Validate(Validate),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
@@ -73,6 +76,10 @@ pub enum Command {
     Status(Status),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
+    /// Judge measured values by a slo.yaml, as Keptn's lighthouse does; offline. Exit codes: 0 pass, 1 fail, 3 warning, 2 cannot be
+    /// read
+    #[command(after_help = examples::EVALUATE)]
+    Evaluate(Evaluate),
     /// Look at pipelines, and decide what they promote
     #[command(subcommand, after_help = examples::PIPELINE)]
     Pipeline(Pipeline),

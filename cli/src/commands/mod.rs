@@ -7,6 +7,7 @@ mod delete;
 pub mod deployments;
 mod doctor;
 mod environments;
+mod evaluate;
 mod executions;
 pub mod files;
 mod find;
@@ -25,6 +26,7 @@ mod shipyard;
 mod status;
 mod tokens;
 mod trigger;
+mod validate;
 mod watch;
 mod webhooks;
 
@@ -76,11 +78,12 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Override(what) => overrides::override_windows(&api()?, &what).await?,
         Command::Send(what) => send::send(&api()?, &what).await?,
         Command::Validate(what) | Command::Shipyard(Shipyard::Validate(what)) => {
-            shipyard::validate(&what.files, what.output.format)?
+            validate::validate(&what.files, what.output.format)?
         }
         Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,
         Command::Shipyard(Shipyard::Show(what)) => shipyard::draw_one(api, &what).await?,
         Command::Schema { kind } => shipyard::schema(kind.as_deref())?,
+        Command::Evaluate(what) => return evaluate::evaluate(&what),
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
         Command::Login(what) => login::login(&what, args.api.as_deref(), args.token.as_deref()).await?,

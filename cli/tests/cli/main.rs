@@ -5,6 +5,7 @@ mod again;
 mod commands;
 mod deployer;
 mod deployments;
+mod evaluation;
 mod executor;
 mod manifests;
 mod operations;

@@ -10,6 +10,7 @@ pub mod cause;
 pub mod condition;
 pub mod deployments;
 pub mod diff;
+pub mod evaluation;
 pub mod event;
 pub mod ids;
 pub mod json;

@@ -5,6 +5,7 @@
 
 pub mod aws;
 pub mod cloudevent;
+pub mod evaluation;
 pub mod http;
 pub mod manifest;
 pub mod signature;

@@ -6,6 +6,7 @@
 //! shipyard, limits of size, and the time frame of an `evaluation`.
 
 mod execution;
+pub mod lighthouse;
 mod rules;
 
 use execution::{Execution, Lane};

@@ -8,6 +8,7 @@ mod border;
 mod bundle;
 mod chains;
 mod deployments;
+mod evaluation;
 mod finding;
 mod levels;
 mod mark;
@@ -35,6 +36,7 @@ mod webhook;
 mod windows;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
+pub use evaluation::{Checked, Resource, check};
 pub use finding::{Finding, Severity};
 pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;

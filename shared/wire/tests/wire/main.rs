@@ -5,6 +5,7 @@ mod border;
 mod cloudevent;
 mod common;
 mod deployment;
+mod evaluation;
 mod everything;
 mod examples;
 mod manifest;

@@ -1,7 +1,7 @@
 //! The JSON Schemas of the manifests: as published, and agreeing with the parser.
 
 use boon::{Compiler, SchemaIndex, Schemas};
-use keelway_wire::manifest::{self, Parameters};
+use keelway_wire::manifest::{self, Parameters, Resource};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -91,6 +91,9 @@ fn every_example_is_valid_and_names_its_schema() {
     assert!(found.len() > 15, "{found:?}");
     for path in found {
         let text = std::fs::read_to_string(&path).unwrap();
+        if Resource::of(&text, &path.display().to_string()).is_some() {
+            continue;
+        }
         let documents = values(&text);
         for document in &documents {
             assert_eq!(checks.of_document(document), None, "{}", path.display());

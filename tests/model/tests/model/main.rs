@@ -1,5 +1,6 @@
 //! Random shipyards with random answers, on the engine in the in-memory world and on the model: both must send the same events.
 
+mod judgements;
 mod shipyards;
 mod stats;
 mod story;

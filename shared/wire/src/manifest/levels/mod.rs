@@ -8,6 +8,7 @@ pub mod artifacts;
 pub mod bundles;
 mod check;
 pub mod configs;
+pub mod evaluations;
 mod lists;
 pub mod pipelines;
 pub mod projects;
@@ -39,6 +40,7 @@ static LEVELS: &[&[&Level]] = &[
     &additions::LEVELS,
     &bundles::LEVELS,
     &artifacts::LEVELS,
+    &evaluations::LEVELS,
 ];
 
 /// A kind of mapping.
