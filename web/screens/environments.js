@@ -110,7 +110,7 @@ export function open({ params, redraw }) {
     const link = it.shkeptncontext ?? it.last?.shkeptncontext;
     return html`<td>
       <span class="unseen">${stage}, </span>
-      <a class="version" href=${to("delivery", name, link ?? "")} title=${it.image ?? "no image"}>${version(it.image) || "no version"}</a>
+      <a class="version ${it.image ? "" : "dim"}" href=${to("delivery", name, link ?? "")} title=${it.image ?? "no image"}>${version(it.image) || "no version"}</a>
       <span class="dim right">${ago(it.since)}</span>
       ${differs(entry.stages, cells, i) ? html`<div class="differs">${sign("behind")} ${version(before(entry.stages, cells, i))} is in the stage before</div>` : nothing}
       ${failed ? html`<a class="line" href=${to("delivery", name, it.last.shkeptncontext)}>${state({ sign: it.last.result === "warning" ? "warning" : "fail", what: `last ${it.last.sequence}: ${it.last.result}` })}</a>` : nothing}
@@ -140,7 +140,7 @@ export function open({ params, redraw }) {
         ? empty("Nothing has been delivered here yet.", html`Start with <code>keelway trigger delivery -p ${quoted(name)} -s SERVICE -i IMAGE</code>.`)
         : shown.length === 0
           ? empty("No service matches.", html`<button @click=${() => change({ filter: "", moves: "", differs: "" })}>Show all</button>`)
-          : html`<div class="wide" tabindex="0" role="region" aria-label="Environments of ${name}"><table class="matrix">
+          : html`<div class="wide" tabindex="0" role="region" aria-label="Environments of ${name}"><table class="matrix" .style=${`min-width:${10 * entry.stages.length + 7}rem`}>
             <caption class="unseen">Services of ${name} and the versions in its stages</caption>
             <thead><tr><th scope="col">Service</th>${entry.stages.map((s) => html`<th scope="col">${s}</th>`)}</tr></thead>
             ${chunks.map((chunk, i) => lazily(`${name}/${i}`, entry.stages.length + 1, chunk.length, () =>
