@@ -7,7 +7,8 @@ let back;
 
 /**
  * Asks before `run(reason, key)` is called. `lines` say what will happen; `reason`: `"none"`, `"optional"` or `"required"`. The
- * dialog stays until the API has answered, and one click is one key: a request that is sent again takes effect once.
+ * dialog stays until the API has answered, and one click is one key: a request that is sent again takes effect once. `run` also gets
+ * the form, for fields among the lines; what it returns as `{show}` stays to be read. Without `run`, there is only something to read.
  */
 export function ask({ title, lines = [], reason = "none", label = title, danger = false, command: told, run }) {
   back = document.activeElement;
@@ -42,9 +43,12 @@ async function go(event) {
   draw();
   const asked = shown;
   try {
-    await asked.run(given, asked.key);
-    host().close();
+    const answer = await asked.run(given, asked.key, event.target);
     dispatchEvent(new Event("changed"));
+    if (asked !== shown) return;
+    if (!answer?.show) return host().close();
+    Object.assign(shown, { lines: [answer.show], reason: "none", told: undefined, run: undefined, busy: false });
+    draw();
   } catch (error) {
     Object.assign(asked, { busy: false, error });
     // What was refused for good may be sent again in other words; what had no answer is sent again as it was.
@@ -54,11 +58,11 @@ async function go(event) {
 }
 
 function draw() {
-  const { title, lines, reason, label, danger, told, busy, error } = shown;
+  const { title, lines, reason, label, danger, told, run, busy, error } = shown;
   render(
     html`<form method="dialog" @submit=${go}>
       <h2 id="dialog-title">${title}</h2>
-      ${lines.map((line) => html`<p>${line}</p>`)}
+      ${lines.map((line) => html`<div class="said">${line}</div>`)}
       ${reason === "none"
         ? nothing
         : html`<label>Reason${reason === "optional" ? " (optional)" : ""}
@@ -66,8 +70,8 @@ function draw() {
       ${error ? failed(error) : nothing}
       ${told ? command(told) : nothing}
       <p class="buttons">
-        <button type="button" ?disabled=${busy} @click=${() => host().close()}>Cancel</button>
-        <button type="submit" class=${danger ? "danger" : "primary"} ?disabled=${busy}>${busy ? "Sending…" : label}</button>
+        <button type="button" ?disabled=${busy} @click=${() => host().close()}>${run ? "Cancel" : "Close"}</button>
+        ${run ? html`<button type="submit" class=${danger ? "danger" : "primary"} ?disabled=${busy}>${busy ? "Sending…" : label}</button>` : nothing}
       </p>
     </form>`,
     host(),

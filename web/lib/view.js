@@ -21,7 +21,7 @@ export const ago = (time) => (time ? html`<time datetime=${time} title=${moment(
 /** The command that does or shows the same. */
 export const command = (text) =>
   html`<p class="command"><span class="unseen">The same in a terminal: </span><code>${text}</code>
-    <button class="small" @click=${(event) => copy(event, text)}>Copy</button></p>`;
+    <button type="button" class="small" @click=${(event) => copy(event, text)}>Copy</button></p>`;
 
 async function copy(event, text) {
   const button = event.currentTarget;
