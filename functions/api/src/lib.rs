@@ -3,9 +3,9 @@
 //! [`router`] is the entry point. The API itself writes definitions, which have no effects, and desired state (control). Events go
 //! to the bus and commands to the queues, and results are read from the state.
 //!
-//! There are five faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `access`), and `apply`, which accepts manifests of every
-//! kind. Each lists its routes; each resource has a file that parses the request, calls the engine, and shapes the answer. They
-//! share one `fence`: the checks before every handler, the audit after it, and helpers. The fence uses no handler.
+//! There are six faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `overview`, `access`), and `apply`, which accepts
+//! manifests of every kind. Each lists its routes; each resource has a file that parses the request, calls the engine, and shapes
+//! the answer. They share one `fence`: the checks before every handler, the audit after it, and helpers. The fence uses no handler.
 
 mod access;
 mod apply;
@@ -13,6 +13,7 @@ mod deployments;
 mod fence;
 mod keptn;
 mod kinds;
+mod overview;
 mod page;
 mod pipelines;
 mod webhooks;
@@ -187,6 +188,7 @@ fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
         pipelines::routes(),
         deployments::routes(),
         webhooks::routes(),
+        overview::routes(),
     ];
     faces.into_iter().flatten().collect()
 }

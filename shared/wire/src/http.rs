@@ -7,15 +7,20 @@ pub mod deployments;
 mod execution;
 pub mod keptn;
 pub mod operations;
+mod overview;
 mod page;
 pub mod promotions;
 pub mod schedules;
+mod wait;
 pub mod webhooks;
 
 pub use border::*;
 pub use definitions::*;
 pub use execution::*;
+pub use overview::*;
 pub use page::{Clock, Listed, Nothing, Page, PageKey};
+
+pub use wait::*;
 
 use page::page;
 use serde::{Deserialize, Serialize};
@@ -133,9 +138,21 @@ page! {
 
 page! {
     /// A page of executions: `GET /v1/sequence-execution`.
-    ExecutionPage of ExecutionState, by i64, and Clock;
+    ExecutionPage of ExecutionState, by i64, and Bounded;
     /// Those of a context in the order of their ids, each with its place.
     "sequenceExecutions"
+}
+
+/// What a page of executions has beside them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(default)]
+pub struct Bounded {
+    /// The server's clock: what all times of the answer are compared with, RFC 3339.
+    pub now: String,
+    /// Of open ones: there are more than the oldest 500, which are listed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
 }
 
 /// Everything that one outside event caused, as Keptn's sequence state; `executions` is Keelway's own.

@@ -32,7 +32,8 @@ const MOST: usize = 50;
 )]
 pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     let grants = caller.grants.iter().map(granted).collect();
-    Json(WhoAmI { token: caller.0.token, subject: caller.0.subject, by: caller.0.known, grants })
+    let expires = caller.ends.map(Timestamp::rfc3339);
+    Json(WhoAmI { token: caller.0.token, subject: caller.0.subject, by: caller.0.known, grants, expires })
 }
 
 /// Lists the tokens by name, without their secrets.

@@ -10,7 +10,7 @@ mod generate;
 mod history;
 mod prepare;
 mod rollbacks;
-mod shape;
+pub mod shape;
 mod together;
 mod write;
 

@@ -201,8 +201,10 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
     }
     if let Some(token) = api.access().accept(text).await? {
         let (name, known) = (token.name.as_str(), of_token(token.name.as_str()));
+        let hash = sha256_hex(text.as_bytes());
+        let ends = token.ends(&hash);
         let caller = Caller::new(name, known, format!("token {name}"), vec![token.grant]);
-        return Ok(caller.with(sha256_hex(text.as_bytes())));
+        return Ok(caller.until(ends).with(hash));
     }
     if let Some(providers) = api.providers().filter(|_| Providers::looks_like(text)) {
         return providers.accept(text, api.access().now()).await;

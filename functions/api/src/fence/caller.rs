@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use keelway_domain::access::{self, ADMINISTRATOR, Grant, Kind, Need, Place, missing};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::ProjectName;
+use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,8 @@ pub struct Caller {
     pub secret: String,
     /// The grants.
     pub grants: Arc<[Grant]>,
+    /// When the token or its secret ends by itself. `None`: never.
+    pub ends: Option<Timestamp>,
     /// The key that signed the request. Its holder vouches for the names that they give.
     key: Option<String>,
     told: Arc<Mutex<Told>>,
@@ -66,6 +69,7 @@ impl Caller {
             id,
             secret: String::new(),
             grants: grants.into(),
+            ends: None,
             key: None,
             told: Arc::default(),
         }
@@ -81,6 +85,10 @@ impl Caller {
     /// A person whom an identity provider vouches for.
     pub fn called(self, subject: String) -> Self {
         Self { subject, ..self }
+    }
+    /// Sets when the token ends.
+    pub fn until(self, ends: Option<Timestamp>) -> Self {
+        Self { ends, ..self }
     }
     /// Sets the hash of the secret.
     pub fn with(self, secret: String) -> Self {

@@ -112,7 +112,8 @@ impl Providers {
             decode::<Value>(token, &key, &self.rules(header.alg, issuer)).map_err(|error| refused(&wrong(error.kind())))?.claims;
         let person = self.known.person(issuer, &claims).map_err(|why| refused(&why))?;
         let provider = issuer.split_once("://").map_or(issuer.as_str(), |(_, host)| host);
-        Ok(Caller::new(provider, person.known, person.id, self.known.grants(&claims)).called(person.subject))
+        let ends = claims["exp"].as_f64().map(|seconds| Timestamp(seconds as i64 * 1000));
+        Ok(Caller::new(provider, person.known, person.id, self.known.grants(&claims)).called(person.subject).until(ends))
     }
 
     fn rules(&self, algorithm: Algorithm, issuer: &str) -> Validation {

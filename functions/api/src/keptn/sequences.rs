@@ -10,7 +10,7 @@ use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
-use keelway_wire::http::{Clock, ExecutionPage, ExecutionState, Page, SequencePage, SequenceState};
+use keelway_wire::http::{Bounded, Clock, ExecutionPage, ExecutionState, Page, SequencePage, SequenceState};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -45,6 +45,7 @@ pub struct WantedExecutions {
     service: Option<String>,
     name: Option<String>,
     status: Option<String>,
+    open: Option<String>,
     page_size: Option<String>,
     next_page_key: Option<String>,
 }
@@ -92,7 +93,7 @@ pub async fn list<P: Ports + 'static>(
     Ok(axum::Json(Page::new(page.items, size, page.next).with(Clock::at(api.engine().now()))))
 }
 
-/// Lists executions one by one: those of a context, however many, or of a project, contexts newest first.
+/// Lists executions one by one: those of a context, however many, or of a project, contexts newest first; or only what is open.
 #[utoipa::path(
     get,
     path = "/v1/sequence-execution",
@@ -118,11 +119,27 @@ pub async fn executions<P: Ports + 'static>(
         name: own(&wanted.name),
         state: state("status", wanted.status.as_ref())?,
     };
+    let open = only_open(wanted.open.as_ref(), filter.context.as_ref())?;
     let size = page_size(wanted.page_size.as_ref())?;
     let from = position(wanted.next_page_key.as_ref())?;
     let project = api.engine().projects().find(project).await?.settings.name;
-    let page = api.engine().views().executions_in(&project, &filter, size.into(), from).await?;
-    Ok(axum::Json(Page::new(page.items, size, page.next).with(Clock::at(api.engine().now()))))
+    let views = api.engine().views();
+    let (page, truncated) = match open {
+        true => views.open_executions(&project, &filter, (size.into(), from)).await?,
+        false => (views.executions_in(&project, &filter, size.into(), from).await?, false),
+    };
+    let bounded = Bounded { now: api.engine().now().rfc3339(), truncated };
+    Ok(axum::Json(Page::new(page.items, size, page.next).with(bounded)))
+}
+
+/// `open=true`: only what is open, from the index of open work, so that nothing that has ended is read.
+fn only_open(text: Option<&String>, context: Option<&Context>) -> Answer<bool> {
+    match given(text) {
+        None | Some("false") => Ok(false),
+        Some("true") if context.is_none() => Ok(true),
+        Some("true") => Err(Refused::field("open", "does not go with keptnContext: read the context, or what is open")),
+        Some(_) => Err(Refused::field("open", "is neither \"true\" nor \"false\"")),
+    }
 }
 
 /// A state that a sequence can be in.

@@ -1,9 +1,9 @@
 //! Pipelines: how they are shown, their history, their open pull requests; and what people and clusters tell about them.
 
 mod commands;
-mod explain;
+pub mod explain;
 mod observations;
-mod shape;
+pub mod shape;
 mod webhooks;
 
 use crate::Api;

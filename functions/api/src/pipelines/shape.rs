@@ -139,13 +139,15 @@ fn strategy(strategy: &Strategy) -> &'static str {
 
 /// The approval that an environment waits for.
 pub fn waiting(view: &View, name: &str) -> Option<WaitingApproval> {
-    let promotion = view.state.environments.get(name)?.promotion.as_ref()?;
+    let state = view.state.environments.get(name)?;
+    let promotion = state.promotion.as_ref()?;
     let definition = &view.applied.spec;
     let (_, environment) = definition.environment(name)?;
     let rule: Option<&Approval> = definition.promotion(environment).map(|settings: &PromotionSpec| &settings.approval);
     let current = view.state.run.as_ref().is_some_and(|run| run.number == promotion.run);
     let separate = rule.is_some_and(|rule| rule.separate);
     (current && promotion.phase == Phase::Waiting && !promotion.approved).then(|| WaitingApproval {
+        from: state.healthy.as_ref().map(|(revision, _)| revision.clone()),
         revision: promotion.revision.clone(),
         given: promotion.approvals.len() as u64,
         needed: u64::from(rule.map_or(1, |rule| rule.quorum.max(1))),

@@ -16,6 +16,8 @@ pub struct Seen {
     pub looks: usize,
     /// The host accepts no look before this time.
     pub not_before: Option<Timestamp>,
+    /// Promotions by sequences begin in this context, which the test triggers.
+    pub context: Option<String>,
     /// Why the host cannot be looked at.
     pub trouble: Option<Condition>,
 }
@@ -41,6 +43,10 @@ impl Forge {
 impl Outside for Forge {
     async fn carry_out(&self, task: &Task) -> Result<AttemptResult, PortError> {
         let identity = task.identity();
+        let context = self.0.lock().unwrap().context.clone();
+        if let (Strategy::Sequence(_), Some(context)) = (&task.strategy, context) {
+            return Ok(AttemptResult::Created(Made::Sequence { context }));
+        }
         if !matches!(task.strategy, Strategy::PullRequest(_)) {
             return Ok(AttemptResult::Done(Made::Notification { id: format!("{identity:x}") }));
         }

@@ -8,6 +8,7 @@ mod fenced;
 mod forge;
 mod generated;
 mod keptn;
+mod overview;
 mod pipelines;
 #[path = "../../../../tests/keptn/recorded.rs"]
 mod recorded;

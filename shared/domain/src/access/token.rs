@@ -98,6 +98,12 @@ impl Token {
         (current || previous) && !self.has_expired(now)
     }
 
+    /// When the secret with this hash stops being valid. `None`: it does not by itself.
+    pub fn ends(&self, hash: &str) -> Option<Timestamp> {
+        let rotated = self.previous.as_ref().filter(|previous| !same(&self.hash, hash) && same(&previous.hash, hash));
+        rotated.map(|previous| previous.until).into_iter().chain(self.expires).min()
+    }
+
     /// Whether the token has expired.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|at| at <= now)

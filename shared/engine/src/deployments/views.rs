@@ -6,12 +6,14 @@ use super::{Deployments, Kept, Loaded, configs, deployers, images, keys};
 use crate::item::Key;
 use crate::json::member;
 use crate::ports::{Cursor, PortError, Ports, Query};
+use crate::protocol::open::{self, Open};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::Heads;
 use keelway_domain::deployments::template;
 use keelway_domain::deployments::{Applied, Command, Config, Decision, Facts, Input, Obeyed, Past, Refused, Sight, decide, target};
+use keelway_domain::names::ProjectName;
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use std::collections::BTreeSet;
@@ -82,6 +84,14 @@ impl<P: Ports> Deployments<P> {
         let items = table::read(&self.ports, &wanted).await?;
         let read = |key: &Key| items.get(key).map(Loaded::read).transpose().map(|loaded| loaded.map(|loaded| loaded.x));
         wanted.iter().map(read).collect()
+    }
+
+    /// The states of all configs `among` some projects, or of all, the oldest `most`.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub async fn there(&self, among: Option<&[ProjectName]>, most: usize) -> Result<Open<Config>, PortError> {
+        open::open(&self.ports, among, most).await
     }
 
     /// The decision about a command at this moment, without effects. `Ok`: it would be obeyed, or was obeyed already.

@@ -7,8 +7,10 @@ use super::{Loaded, Promotions, keys, observations};
 use crate::item::{Item, Key};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
 use crate::protocol::declare::Declared;
+use crate::protocol::open::{self, Open};
 use crate::table;
 use keelway_domain::cause::Cause;
+use keelway_domain::names::ProjectName;
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, Strategy};
 use keelway_domain::promotions::observe::Observations;
@@ -138,6 +140,14 @@ impl<P: Ports> Promotions<P> {
         let items = table::read(&self.ports, &wanted).await?;
         let read = |key: &Key| items.get(key).map(Loaded::read).transpose().map(|loaded| loaded.map(|loaded| loaded.x));
         wanted.iter().map(read).collect()
+    }
+
+    /// The states of all pipelines `among` some projects, or of all, the oldest `most`.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub async fn there(&self, among: Option<&[ProjectName]>, most: usize) -> Result<Open<Pipeline>, PortError> {
+        open::open(&self.ports, among, most).await
     }
 
     /// A page of a pipeline's history, newest first. `after`: where the page before ended.

@@ -22,6 +22,7 @@ pub mod invalid;
 mod kind;
 pub mod letters;
 pub(crate) mod level;
+pub mod open;
 mod owed;
 mod packed;
 pub mod page;

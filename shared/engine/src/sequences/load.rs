@@ -147,7 +147,7 @@ impl<P: Ports> Sequences<P> {
 }
 
 /// The payload that a record or a recorded event holds.
-pub(super) fn payload(item: &Item) -> Option<Object> {
+pub(crate) fn payload(item: &Item) -> Option<Object> {
     match item.key.sk.starts_with(RECORDS) {
         true => record::decode::<Execution>(Some(item)).map(|record| record.base),
         false => history::decode(item).map(|event| event.data),

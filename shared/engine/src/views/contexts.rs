@@ -28,7 +28,7 @@ pub(super) const EXECUTIONS: usize = 500;
 /// Executions of one context that its entry is derived from, and their bytes. Contexts have fewer unless the operator allows them
 /// more.
 const READ: usize = 5000;
-const READ_BYTES: usize = 16 << 20;
+pub(super) const READ_BYTES: usize = 16 << 20;
 /// Contexts whose executions are in memory together.
 const TOGETHER: usize = 20;
 /// For this long after an end, its follow-ups may still be missing; by then, the sweep has recovered any lost message.

@@ -36,7 +36,7 @@ pub struct ExecutionFilter {
 }
 
 impl ExecutionFilter {
-    fn takes(&self, one: &Shown) -> bool {
+    pub(super) fn takes(&self, one: &Shown) -> bool {
         let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         is(&self.stage, &one.x.stage)
             && is(&self.service, one.x.service.as_str())
@@ -141,7 +141,7 @@ impl<P: Ports> Views<'_, P> {
 }
 
 /// Where an execution stands in the list of its context's, from 1.
-fn position(id: ExecutionId) -> Position {
+pub(super) fn position(id: ExecutionId) -> Position {
     (id.0 >> LEFT_OUT) as Position + 1
 }
 

@@ -9,6 +9,8 @@ mod environments;
 mod events;
 mod execution;
 mod executions;
+mod links;
+mod open;
 mod queue;
 mod stages;
 mod work;
@@ -17,6 +19,8 @@ pub use contexts::SequenceFilter;
 pub use environments::EnvironmentFilter;
 pub use events::EventFilter;
 pub use executions::ExecutionFilter;
+pub use links::Links;
+pub use open::OpenExecution;
 pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 
 use crate::item::{Item, Key};

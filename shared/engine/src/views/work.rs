@@ -90,6 +90,16 @@ pub struct OpenWork {
 }
 
 impl OpenWork {
+    /// The executions whose tasks are open, oldest first.
+    pub(super) fn executions(&self) -> impl Iterator<Item = &Key> {
+        self.entries.iter().map(|entry| &entry.execution)
+    }
+
+    /// Whether nothing was left unread.
+    pub(super) fn is_whole(&self) -> bool {
+        self.read_to.is_none()
+    }
+
     /// Stands for everything that is open and shown: another one when such a trigger comes or goes. `None` when there is more than
     /// was read.
     pub fn fingerprint(&self) -> Option<String> {
@@ -286,9 +296,15 @@ impl<P: Ports> Views<'_, P> {
         let of = |loaded: &Loaded, entry: &Entry| keys::record(&loaded.x.project, &loaded.x.context, &entry.record);
         let records: Vec<Key> = open.iter().map(|(entry, loaded)| of(loaded, entry)).collect();
         let records = if records.is_empty() { Default::default() } else { self.engine.read(&records).await? };
+        // Who decides wants to know what would be replaced.
+        let lanes = self.lanes(open.iter().map(|(_, loaded)| &loaded.x).filter(|x| x.waits_for_approval())).await?;
         let trigger = |(entry, loaded): (&'e Entry, Loaded)| {
             let record = record::decode::<Execution>(records.get(&of(&loaded, entry)))?;
-            Some((entry, record.trigger(&entry.record, &loaded.x.context)?.to_json()))
+            let mut event = record.trigger(&entry.record, &loaded.x.context)?.to_json();
+            if let Some(from) = lanes.running(&loaded.x).filter(|_| loaded.x.waits_for_approval()) {
+                event["from"] = from.into();
+            }
+            Some((entry, event))
         };
         Ok(open.into_iter().filter_map(trigger).collect())
     }

@@ -116,6 +116,9 @@ pub struct WhoAmI {
     pub by: String,
     /// What they may do.
     pub grants: Vec<GrantState>,
+    /// From when on the token is refused, in RFC 3339; absent: it does not end by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
 }
 
 page! {

@@ -218,6 +218,9 @@ pub struct Healthy {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct WaitingApproval {
+    /// The revision that all targets were last healthy on; absent: there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// The revision: an approval of any other is refused.
     pub revision: String,
     /// So many have approved.

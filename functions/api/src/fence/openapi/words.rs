@@ -36,6 +36,7 @@ const PARAMETERS: &[(&str, &str)] = &[
     ("name", "Its name; of a version `<config>-<number>`."),
     ("namespace", "The namespace, which is a project's name."),
     ("nextPageKey", "The `nextPageKey` of the answer before; \"0\" or none is the first page."),
+    ("open", "`true`: only executions that are open, those of the project, in the order of their ids."),
     ("pageSize", "How many entries a page has at most; more than 100 counts as 100."),
     ("project", "The project."),
     ("revision", "The revision."),

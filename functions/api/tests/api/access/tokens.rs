@@ -248,6 +248,8 @@ async fn a_token_from_its_creation_to_its_end() {
     let second = rotated["secret"].as_str().unwrap().to_owned();
     assert_eq!((whoami(&stand, &first).await, whoami(&stand, &second).await), (200, 200));
     assert_eq!(rotated["token"]["overlapUntil"], "2026-11-20T12:10:00.000Z");
+    let ends = async |token: &str| send(&stand, "GET", "/v1/whoami", token).await.json()["expires"].clone();
+    assert_eq!((ends(&first).await, ends(&second).await), (json!("2026-11-20T12:10:00.000Z"), Value::Null));
     stand.world.pass(Span::minutes(10));
     assert_eq!((whoami(&stand, &first).await, whoami(&stand, &second).await), (401, 200));
 
@@ -264,6 +266,7 @@ async fn a_token_from_its_creation_to_its_end() {
     let expiring = json!({"name": "short", "scopes": ["read"], "expires": "1h", "note": "for a demo"});
     let short = stand.post("/v1/tokens", &expiring).await.json()["secret"].as_str().unwrap().to_owned();
     assert_eq!(whoami(&stand, &short).await, 200);
+    assert_eq!(send(&stand, "GET", "/v1/whoami", &short).await.json()["expires"], "2026-11-20T13:10:00.000Z");
     stand.world.pass(Span::minutes(60));
     assert_eq!(whoami(&stand, &short).await, 401);
     let list = stand.get("/v1/tokens?pageSize=1").await.json();

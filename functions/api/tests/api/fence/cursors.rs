@@ -20,7 +20,7 @@ const STAGES: &str = "
 const SEEDS: u64 = 8;
 
 /// Path with query, the member that has the items, and what identifies one.
-const LISTS: [(&str, &str, &[&str]); 33] = [
+const LISTS: [(&str, &str, &[&str]); 35] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
@@ -30,6 +30,7 @@ const LISTS: [(&str, &str, &[&str]); 33] = [
     ("/v1/project/shop/shipyard/revisions", "revisions", &["/number"]),
     ("/v1/sequence/shop", "states", &["/shkeptncontext"]),
     ("/v1/sequence-execution?project=shop", "sequenceExecutions", &["/id"]),
+    ("/v1/sequence-execution?project=shop&open=true", "sequenceExecutions", &["/id"]),
     ("/v1/sequence-execution?project=shop&keptnContext=one", "sequenceExecutions", &["/id"]),
     ("/v1/event?project=shop", "events", &["/shkeptncontext", "/source", "/id"]),
     ("/v1/event?project=shop&keptnContext=one", "events", &["/source", "/id"]),
@@ -53,6 +54,7 @@ const LISTS: [(&str, &str, &[&str]); 33] = [
     ("/v1/deploymentConfigs/shop:cart/audit", "entries", &["/message"]),
     ("/v1/deploymentConfigs/shop:cart/history", "deployments", &["/name", "/attempt"]),
     ("/v1/deployments", "deployments", &["/name", "/attempt"]),
+    ("/v1/wait", "items", &["/shkeptncontext"]),
     ("/v1/artifactSources?namespace=shop", "artifactSources", &["/name"]),
 ];
 
@@ -107,6 +109,8 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
         | "/v1/event/triggered/deployment" => {
             stand.trigger("shop", "dev", "delivery", &name).await;
         }
+        // All of one service: the first one runs, and the others wait behind it.
+        "/v1/wait" => drop(stand.trigger("shop", "dev", "delivery", "cart").await),
         "/v1/tokens" => drop(sent(stand, "/v1/tokens", json!({"name": name, "scopes": ["read"]})).await),
         "/v1/audit" => drop(sent(stand, "/v1/project/shop/service", json!({"serviceName": name})).await),
         "/v1/log" => {

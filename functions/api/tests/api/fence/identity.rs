@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use keelway_domain::access::Identities;
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_outgoing::{Guard, Hosts};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -141,14 +141,17 @@ async fn claims_become_scopes() {
     stand.apply("shop", "    - name: dev\n      sequences: [{name: delivery, tasks: [{name: test}]}]\n").await;
     stand.apply("other", "    - name: dev\n      sequences: [{name: delivery, tasks: [{name: test}]}]\n").await;
     for signer in [&ec, &rsa] {
-        let job = signer.sign(&provider.claims(json!({})));
+        let claims = provider.claims(json!({}));
+        let job = signer.sign(&claims);
         let me = whoami(&stand, &job).await;
         assert_eq!(me.status, 200, "{me:?}");
         let host = provider.url.strip_prefix("http://").unwrap();
         let grants = json!([{"scopes": ["read", "trigger"], "projects": ["shop"]}]);
         let subject = "repo:acme/shop:ref:refs/heads/main";
         let by = format!("{host}/{subject}");
-        assert_eq!(me.json(), json!({"token": host, "subject": subject, "by": by, "grants": grants}));
+        let expires = Timestamp(claims["exp"].as_i64().unwrap() * 1000).rfc3339();
+        let expected = json!({"token": host, "subject": subject, "by": by, "grants": grants, "expires": expires});
+        assert_eq!(me.json(), expected);
         for (path, status) in [("/v1/project/shop", 200), ("/v1/project/other", 403), ("/v1/tokens", 403)] {
             assert_eq!(with(&stand, path, &job).await.status, status, "{path}");
         }

@@ -164,7 +164,9 @@ fn steered(path: &str) -> Vec<String> {
                 .map(|task| format!("/v1/event/triggered/{task}?project=alfa&stage=alfadev&service=alfaweb&eventID=alfa!open"))
                 .to_vec();
         }
-        "/v1/sequence-execution" => vec!["project=alfa&keptnContext=alfa-open", "project=alfa&stage=alfadev&service=alfaweb"],
+        "/v1/sequence-execution" => {
+            vec!["project=alfa&open=true", "project=alfa&keptnContext=alfa-open", "project=alfa&stage=alfadev&service=alfaweb"]
+        }
         "/v1/deployments" => vec!["namespace=alfa&status=New", "namespace=alfa&config=alfacart"],
         _ => vec![],
     };
@@ -220,6 +222,7 @@ fn known(path: &str, name: &str) -> Result<Vec<String>, String> {
         "since" | "fromTime" => &["2026-11-20T11:00:00Z"],
         "beforeTime" => &["2027-11-20T11:00:00Z"],
         "day" => &["2026-11-20"],
+        "open" => &["true"],
         "dryRun" => &["true"],
         "labels" => &["alfalabel=alfa"],
         "unless" => &["alfaunless"],

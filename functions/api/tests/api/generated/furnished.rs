@@ -257,6 +257,7 @@ impl Furnished {
             "since" | "fromTime" => texts(&["2026-11-20T11:00:00Z"]),
             "beforeTime" => texts(&["2027-11-20T11:00:00Z"]),
             "day" => texts(&["2026-11-20"]),
+            "open" => texts(&["true", "false"]),
             "dryRun" => texts(&["true", "false"]),
             "pageSize" => texts(&["1", "2", "100", "0", "1000"]),
             "nextPageKey" => texts(&["0", ""]),

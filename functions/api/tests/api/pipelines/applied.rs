@@ -175,7 +175,7 @@ async fn explain_names_the_first_closed_gate_of_each_environment() {
     assert_eq!((&answer["environments"][0]["done"], &answer["revision"]), (&json!(true), &json!("v2")));
     assert_eq!(explained(answer), ["", "ApprovalNeeded", "WaitingForEnvironment"]);
     let waiting = &stand.get(CARTS).await.json()["environments"][1]["waitingApproval"];
-    assert_eq!(*waiting, json!({"revision": "v2", "given": 0, "needed": 1}));
+    assert_eq!(*waiting, json!({"from": "v1", "revision": "v2", "given": 0, "needed": 1}));
 
     let approve = format!("{CARTS}/environments/staging/revisions/v2/approval");
     let approved = stand.post_while_working(&approve, &json!({})).await;

@@ -1,0 +1,4 @@
+//! What there is across the engines.
+
+mod delivery;
+mod wait;
