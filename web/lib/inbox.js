@@ -11,7 +11,7 @@ export const inbox = {
     this.poll = new Poll(async (signal) => {
       const { items } = await api.get("/v1/wait?pageSize=100", { signal });
       this.items = items;
-      this.count = items.filter((item) => item.for === "person").length;
+      this.count = items.filter((item) => item.group === "person").length;
       return false;
     }, changed);
     this.poll.again();
