@@ -5,14 +5,17 @@ import { ask } from "./dialog.js";
 import { change } from "./router.js";
 import { oneLine } from "./words.js";
 
-/** A table that scrolls by itself; `row` gives the cells of an item. A head without text is that of the buttons. */
-export const table = (caption, heads, items, key, row) => html`<div class="wide" tabindex="0" role="region" aria-label=${caption}><table class="rows">
+/** Nothing was read yet. */
+export const loading = html`<p class="loading">Loading…</p>`;
+
+/** A table that scrolls by itself; `row` gives the cells of an item, `none` stands for no item. A head without text is that of the buttons. */
+export const table = (caption, heads, items, key, row, none = html`<p>None.</p>`) => (!items ? loading : !items.length ? none : html`<div class="wide" tabindex="0" role="region" aria-label=${caption}><table class="rows">
   <caption class="unseen">${caption}</caption>
   <thead><tr>${heads.map((head) => html`<th scope="col">${head || html`<span class="unseen">Action</span>`}</th>`)}</tr></thead>
   <tbody>${repeat(items, key, (item) => {
     const [name, ...cells] = row(item);
     return html`<tr><th scope="row">${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
-  })}</tbody></table></div>`;
+  })}</tbody></table></div>`);
 
 /** The choice of a project, which is kept in the address. */
 export const chooser = (projects, chosen) => html`<label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
@@ -20,12 +23,12 @@ export const chooser = (projects, chosen) => html`<label>Project <select @change
 
 /** A button that asks whether `run` shall be. */
 export const act = (label, subject, lines, told, run, more = {}) => html`<button class=${more.kind ?? "small"} @click=${() =>
-  ask({ title: `${label} ${subject}`, label, lines: [lines].flat(), command: told, run, danger: more.kind === "danger", ...more })}>${label}</button>`;
+  ask({ title: `${label} ${subject}`.trim(), label, lines: [lines].flat(), command: told, run, danger: more.kind === "danger", ...more })}>${label}</button>`;
 
 const text = (value) => oneLine(typeof value === "string" ? value : (JSON.stringify(value ?? undefined) ?? "–"), 300);
 
 /** `[{field, was, becomes}]` as a table. */
-export const changes = (all, none) => (all.length ? table("What changes", ["Field", "Was", "Becomes"], all, (x) => x.field, (x) => [x.field, text(x.was), text(x.becomes)]) : html`<p>${none}</p>`);
+export const changes = (all, none) => table("What changes", ["Field", "Was", "Becomes"], all, (x) => x.field, (x) => [x.field, text(x.was), text(x.becomes)], html`<p>${none}</p>`);
 
 /** Labels and values, where there are some. */
 export const facts = (all) => html`<dl>${Object.entries(all).filter(([, v]) => v && v.length !== 0).map(([label, v]) => html`<dt>${label}</dt><dd>${v}</dd>`)}</dl>`;

@@ -1,6 +1,6 @@
 // Calendar: what the schedules trigger and what opens in the next 14 days, and what is closed now.
 
-import { act, chooser, folded, follow, table } from "../lib/parts.js";
+import { act, chooser, folded, follow, loading, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
 import { about, oneLine, shortId, version } from "../lib/words.js";
 import { command, cut, empty, html, nothing, quoted, state } from "../lib/view.js";
@@ -19,7 +19,7 @@ const closed = (e) => e.conditions?.find((c) => c.reason === "WindowClosed");
 export function open({ params }) {
   const held = { params };
   const texts = new Map();
-  let [projects, schedules, waiting, gates] = [[], [], [], []];
+  let [projects, schedules, waiting, gates] = [[], undefined, [], []];
   const chosen = () => held.params.get("project") ?? "";
   const names = () => (chosen() ? [chosen()] : projects.slice(0, PROJECTS).map((p) => p.projectName));
 
@@ -50,8 +50,8 @@ export function open({ params }) {
       ...gates.filter((e) => e.nextOpening).map((e) => ({ at: e.nextOpening, key: `pipeline/${e.pipeline.namespace}/${e.pipeline.name}/${e.name}`, sign: "frozen", what: `${e.name} of the pipeline ${e.pipeline.namespace}/${e.pipeline.name} opens` })),
     ].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
     const soon = entries.filter((e) => Date.parse(e.at) <= now() + DAYS * 86_400_000);
-    return html`${soon.length ? table(`The next ${DAYS} days`, ["When", "In", "What"], soon, (e) => e.key, (e) => [both(e.at, e.zone), left(e.at), html`${state(e)}<div class="dim">${e.then}</div>`])
-      : empty(`Nothing is known for the next ${DAYS} days.`, html`<code>keelway apply -f FILE</code> with a manifest of kind <code>Schedule</code> triggers sequences by the clock.`)}
+    return html`${table(`The next ${DAYS} days`, ["When", "In", "What"], soon, (e) => e.key, (e) => [both(e.at, e.zone), left(e.at), html`${state(e)}<div class="dim">${e.then}</div>`],
+      empty(`Nothing is known for the next ${DAYS} days.`, html`<code>keelway apply -f FILE</code> with a manifest of kind <code>Schedule</code> triggers sequences by the clock.`))}
       ${entries.length > soon.length ? html`<p class="dim">${entries.length - soon.length} more later: ${moment(entries[soon.length].at)} is the next one.</p>` : nothing}`;
   }
 
@@ -60,6 +60,24 @@ export function open({ params }) {
     `keelway override ${quoted(shortId(x.shkeptncontext))} --stage ${quoted(x.stage)} -p ${quoted(x.project)} -m WHY`,
     (reason, key) => api.post(path`/v1/sequence/${x.project}/${x.shkeptncontext}/override`, { reason, stage: x.stage }, key), { reason: "required", danger: true });
 
+  const all = () => html`<h2>The next ${DAYS} days</h2>${days()}
+    <h2>Closed now</h2>
+    ${table("Sequences that wait for a window", ["Sequence", "Stage", "Why", "Opens", ""], waiting, (x) => x.id, (x) => [
+      html`<a href=${to("delivery", x.project, x.shkeptncontext)}>${x.sequence} of ${x.service} ${version(x.image)}</a>`, `${x.stage} of ${x.project}`, state(about(x)), x.waits.until ? both(x.waits.until) : "not known",
+      may(`approve:${x.stage}`, x.project) ? override(x) : nothing], html`<p>No sequence waits for a window.</p>`)}
+    ${table("Environments of pipelines that are closed", ["Environment", "Pipeline", "Why", "Opens"], gates, (e) => `${e.pipeline.namespace}/${e.pipeline.name}/${e.name}`, (e) => [
+      e.name, html`<a href=${to("pipelines", e.pipeline.namespace, e.pipeline.name)}>${e.pipeline.namespace}/${e.pipeline.name}</a>`,
+      state({ sign: "frozen", what: oneLine(closed(e)?.message ?? "closed", 200) }), e.nextOpening ? both(e.nextOpening) : "not known"], nothing)}
+    <h2>Schedules</h2>
+    ${table("Schedules", ["Schedule", "Triggers", "When", "Last"], schedules, (s) => `${s.project}/${s.name}`, (s) => [
+      `${s.project}/${s.name}`, `${s.sequence} in ${s.stage}: ${s.services.join(", ")}`,
+      html`${s.cron ? html`<code>${s.cron}</code>` : "once"} <span class="dim">${s.zone ?? "UTC"}</span><div>${s.suspended ? state({ sign: "frozen", what: "suspended" }) : s.next ? both(s.next, s.zone ?? "UTC") : s.planned ? "not any more" : "about to be planned"}</div>`,
+      html`${s.last ? `${moment(s.last.at)}${s.last.late ? ", late" : ""}${s.last.skipped.length ? `, left out: ${s.last.skipped.join(", ")}` : ""}` : "never"}
+        ${(s.runs ?? []).map((r) => html`<div><a href=${to("delivery", s.project, r.shkeptncontext)}>${r.service} ${shortId(r.shkeptncontext)}</a></div>`)}`])}
+    <h2>Windows</h2>
+    <p class="dim">They stand in shipyards and pipelines. Above is when a stage opens that something waits for.</p>
+    ${names().map((project) => (/\bwindows\b/.test(texts.get(project)?.text) ? folded(`Shipyard of ${project}`, texts.get(project).text) : nothing))}`;
+
   return {
     title: () => "Calendar",
     routed: follow(held),
@@ -67,24 +85,7 @@ export function open({ params }) {
     view: () => html`<h1>Calendar</h1>
       <form class="filters" @submit=${(event) => event.preventDefault()}>${chooser(projects, chosen())}<span class="dim">Times in ${ZONE}, and in the zone of a schedule</span></form>
       ${!chosen() && projects.length > PROJECTS ? cut(`Only the first ${PROJECTS} of ${projects.length} projects are shown: choose one.`) : nothing}
-      <h2>The next ${DAYS} days</h2>${days()}
-      <h2>Closed now</h2>
-      ${waiting.length ? table("Sequences that wait for a window", ["Sequence", "Stage", "Why", "Opens", ""], waiting, (x) => x.id, (x) => [
-        html`<a href=${to("delivery", x.project, x.shkeptncontext)}>${x.sequence} of ${x.service} ${version(x.image)}</a>`, `${x.stage} of ${x.project}`, state(about(x)), x.waits.until ? both(x.waits.until) : "not known",
-        may(`approve:${x.stage}`, x.project) ? override(x) : nothing]) : nothing}
-      ${gates.length ? table("Environments of pipelines that are closed", ["Environment", "Pipeline", "Why", "Opens"], gates, (e) => `${e.pipeline.namespace}/${e.pipeline.name}/${e.name}`, (e) => [
-        e.name, html`<a href=${to("pipelines", e.pipeline.namespace, e.pipeline.name)}>${e.pipeline.namespace}/${e.pipeline.name}</a>`,
-        state({ sign: "frozen", what: oneLine(closed(e)?.message ?? "closed", 200) }), e.nextOpening ? both(e.nextOpening) : "not known"]) : nothing}
-      ${waiting.length || gates.length ? nothing : html`<p>Nothing waits for a window.</p>`}
-      <h2>Schedules</h2>
-      ${schedules.length ? table("Schedules", ["Schedule", "Triggers", "When", "Last"], schedules, (s) => `${s.project}/${s.name}`, (s) => [
-        `${s.project}/${s.name}`, `${s.sequence} in ${s.stage}: ${s.services.join(", ")}`,
-        html`${s.cron ? html`<code>${s.cron}</code>` : "once"} <span class="dim">${s.zone ?? "UTC"}</span><div>${s.suspended ? state({ sign: "frozen", what: "suspended" }) : s.next ? both(s.next, s.zone ?? "UTC") : s.planned ? "not any more" : "about to be planned"}</div>`,
-        html`${s.last ? `${moment(s.last.at)}${s.last.late ? ", late" : ""}${s.last.skipped.length ? `, left out: ${s.last.skipped.join(", ")}` : ""}` : "never"}
-          ${(s.runs ?? []).map((r) => html`<div><a href=${to("delivery", s.project, r.shkeptncontext)}>${r.service} ${shortId(r.shkeptncontext)}</a></div>`)}`]) : html`<p>None.</p>`}
-      <h2>Windows</h2>
-      <p class="dim">They stand in shipyards and pipelines. Above is when a stage opens that something waits for.</p>
-      ${names().map((project) => (/\bwindows\b/.test(texts.get(project)?.text) ? folded(`Shipyard of ${project}`, texts.get(project).text) : nothing))}
+      ${schedules ? all() : loading}
       ${command(`keelway get queue${chosen() ? ` -p ${quoted(chosen())}; keelway get schedules -p ${quoted(chosen())}` : ""}`)}`,
   };
 }

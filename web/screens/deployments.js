@@ -1,7 +1,7 @@
 // Deployments: the configs with what is deployed and what is on its way; one config with its versions, and what may be done about it.
 
 import { ago, command, cut, empty, failed, html, nothing, outside, quoted, state } from "../lib/view.js";
-import { act, changes, chooser, facts, folded, follow, table } from "../lib/parts.js";
+import { act, changes, chooser, facts, folded, follow, loading, table } from "../lib/parts.js";
 import { age, between, left, moment } from "../lib/time.js";
 import { api, path } from "../lib/api.js";
 import { ask } from "../lib/dialog.js";
@@ -51,7 +51,7 @@ function waits(c, of) {
 export const open = ({ parts, params }) => (parts.length > 1 ? one(parts[0], parts[1]) : list({ params }));
 
 function list(held) {
-  let [projects, all] = [[], []];
+  let [projects, all] = [[], undefined];
   const project = () => held.params.get("project") ?? "";
   return {
     title: () => "Deployments",
@@ -63,14 +63,14 @@ function list(held) {
     },
     view: () => html`<h1>Deployments</h1>
       <form class="filters" @submit=${(event) => event.preventDefault()}>${chooser(projects, project())}
-        <span class="dim">${all.length} configs · ${all.filter((c) => c.latest && !isOver(c.latest)).length} on their way · ${all.filter((c) => c.latest?.status === "Failed").length} failed</span></form>
-      ${all.cut ? cut("Only the first 500 configs are shown: choose a project.") : nothing}
-      ${all.length ? table("Deployment configs", ["Config", "Deployed", "Latest version", "Waits"], all, address, (c) => [
+        <span class="dim">${all ? `${all.length} configs · ${all.filter((c) => c.latest && !isOver(c.latest)).length} on their way · ${all.filter((c) => c.latest?.status === "Failed").length} failed` : ""}</span></form>
+      ${all?.cut ? cut("Only the first 500 configs are shown: choose a project.") : nothing}
+      ${table("Deployment configs", ["Config", "Deployed", "Latest version", "Waits"], all, address, (c) => [
         html`<a href=${to("deployments", c.namespace, c.name)}>${address(c)}</a>`,
         c.activeVersion ? html`#${c.activeVersion} <span class="dim">${ago(c.activeSince)}</span>${images(c.activeImages)}` : html`<span class="dim">nothing yet</span>`,
         state(told(c.latest)),
         waits(c, "").map(([sign, what]) => html`<div>${state({ sign, what })}</div>`),
-      ]) : empty("There is no deployment config here.", html`<code>keelway apply -f FILE</code> with a manifest of kind <code>DeploymentConfig</code> makes one.`)}
+      ], empty("There is no deployment config here.", html`<code>keelway apply -f FILE</code> with a manifest of kind <code>DeploymentConfig</code> makes one.`))}
       ${command(`keelway get dc ${project() ? `-p ${quoted(project())}` : "-A"}`)}`,
   };
 }
@@ -125,7 +125,7 @@ function one(namespace, name) {
         : steer("Pause", "pause", "Nothing new is deployed; a deployer that is at work is told to pause.", `rollout pause ${of}`)}
       ${c.triggersSuspended ? steer("Resume triggers", "triggers/resume", "Triggers fire again.", `set triggers ${of} --resume`)
         : steer("Suspend triggers", "triggers/suspend", "No trigger fires until they are resumed.", `set triggers ${of} --suspend`)}
-      ${v && !c.paused && !onItsWay ? html`<button @click=${() => rollBack()}>Roll back…</button>` : nothing}
+      ${!c.paused && versions.some((x) => x.status === "Complete" && x.version < c.latestVersion) ? html`<button @click=${() => rollBack()}>Roll back…</button>` : nothing}
       ${onItsWay && !c.paused ? steer("Cancel", "cancel", `#${v.version} is told to stop. A newer change that waits is deployed next.`, `rollout cancel ${of}`, "danger") : nothing}
     </div>`;
   }
@@ -166,22 +166,24 @@ function one(namespace, name) {
     images(v.images),
     v.details.causes.length ? v.details.causes.map((x) => html`<div>${why(x)}</div>`) : v.details.message,
     ago(v.since),
-    v.status === "Complete" && v.version !== c.latestVersion && isOver(c.latest) && !c.paused && may("trigger", namespace)
+    v.status === "Complete" && v.version !== c.latestVersion && !c.paused && may("trigger", namespace)
       ? html`<button class="small" @click=${() => rollBack(v.version)}>Roll back to #${v.version}…</button>` : nothing,
   ];
+
+  const whole = () => html`<p>${c.activeVersion ? html`<strong>#${c.activeVersion}</strong> is deployed, since ${moment(c.activeSince)}${Object.values(c.activeImages ?? {}).map((i) => html` · <code>${i}</code>`)}` : "No version is complete yet."}</p>
+    <ul class="plain">${waits(c, of).map(([sign, what, how]) => html`<li>${state({ sign, what })}${how ? html`: <code>${how}</code>` : nothing}</li>`)}</ul>
+    ${may("trigger", namespace) ? actions() : nothing}
+    ${progress(c.latest)}
+    <h2>Versions</h2>
+    ${table(`Versions of ${name}`, ["Version", "Status", "Images", "Cause", "Age", ""], versions, (v) => `${v.version}-${v.attempt}`, row)}
+    ${versions.cut ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>Show older versions</button></p>` : nothing}`;
 
   return {
     title: () => name,
     read,
-    view: () => (c ? html`<p><a href=${to("deployments", { project: namespace })}>‹ Deployments of ${namespace}</a></p>
-      <h1>${address(c)}</h1>
-      <p>${c.activeVersion ? html`<strong>#${c.activeVersion}</strong> is deployed, since ${moment(c.activeSince)}${Object.values(c.activeImages ?? {}).map((i) => html` · <code>${i}</code>`)}` : "No version is complete yet."}</p>
-      <ul class="plain">${waits(c, of).map(([sign, what, how]) => html`<li>${state({ sign, what })}${how ? html`: <code>${how}</code>` : nothing}</li>`)}</ul>
-      ${may("trigger", namespace) ? actions() : nothing}
-      ${progress(c.latest)}
-      <h2>Versions</h2>
-      ${versions.length ? table(`Versions of ${name}`, ["Version", "Status", "Images", "Cause", "Age", ""], versions, (v) => `${v.version}-${v.attempt}`, row) : html`<p>None yet.</p>`}
-      ${versions.cut ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>Show older versions</button></p>` : nothing}
-      ${command(`keelway rollout history ${of}`)}` : nothing),
+    view: () => html`<p><a href=${to("deployments", { project: namespace })}>‹ Deployments of ${namespace}</a></p>
+      <h1>${namespace}/${name}</h1>
+      ${c ? whole() : loading}
+      ${command(`keelway rollout history ${of}`)}`,
   };
 }

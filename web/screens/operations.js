@@ -1,7 +1,7 @@
 // Operations: what could not be handled, webhooks, tokens, who did what, and how the installation is set up.
 
-import { ago, command, empty, html, nothing, quoted, state } from "../lib/view.js";
-import { act, chooser, facts, folded, follow, pre, table } from "../lib/parts.js";
+import { ago, command, cut, empty, failed, html, nothing, quoted, state } from "../lib/view.js";
+import { act, chooser, facts, folded, follow, loading, pre, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
 import { ask } from "../lib/dialog.js";
 import { change, to } from "../lib/router.js";
@@ -22,7 +22,7 @@ const time = (label, name, params) => html`<label>${label} <input type="datetime
 /** The only time that a secret is shown. */
 const secret = ({ secret: text, token }) => ({ show: html`<p><strong>The secret of ${token.name} is shown only now: copy it.</strong></p>${pre("Secret", text)}` });
 
-const create = () => act("Create", "a token", [
+const create = () => act("Create a token", "", [
   html`It may do what its scopes say, such as <code>read</code>, <code>trigger</code>, <code>execute:test</code>, <code>approve:production</code>.`,
   field("Name", "name", "", true), field("Scopes", "scopes", "read", true), field("Projects (empty: all)", "projects"), field("Expires after (empty: never)", "expires", "90d"), field("Note", "note"),
 ], "keelway token create NAME --scope SCOPE[,SCOPE…]", async (_, key, { elements }) => {
@@ -33,7 +33,7 @@ const create = () => act("Create", "a token", [
 
 /** The deliveries of the webhook that is chosen. */
 const deliveries = (all, [namespace, webhook]) => html`<h2>Deliveries of ${namespace}/${webhook}</h2>
-  ${all.length ? table("Deliveries", ["Began", "Event", "Status", "Last attempt", ""], all, (x) => x.id, (x) => {
+  ${table("Deliveries", ["Began", "Event", "Status", "Last attempt", ""], all, (x) => x.id, (x) => {
     const last = x.attempts.at(-1);
     return [
       ago(x.began),
@@ -42,7 +42,8 @@ const deliveries = (all, [namespace, webhook]) => html`<h2>Deliveries of ${names
       last && html`${last.status} ${oneLine(last.error || last.answer, 200)} <span class="dim">${ago(last.at)} ago, ${last.ms} ms</span>`,
       may("trigger", namespace) ? act("Redeliver", x.eventType, `It is sent to ${webhook} again; one that waits is tried now.`, `keelway webhook redeliver ${quoted(x.id)} -p ${quoted(namespace)}`, (_, key) => api.post(path`/v1/deliveries/${namespace}/${x.id}/redeliver`, undefined, key)) : nothing,
     ];
-  }) : empty("Nothing was delivered yet.")}
+  }, empty("Nothing was delivered yet."))}
+  ${all.cut ? cut("Only the newest deliveries are shown: the command shows all.") : nothing}
   ${command(`keelway webhook deliveries -p ${quoted(namespace)} --webhook ${quoted(webhook)}`)}`;
 
 /** The tabs: who may see one, what it reads, and how it is drawn. */
@@ -112,7 +113,7 @@ const TABS = {
     row: (x) => [moment(x.at), html`${oneLine(x.by, 60)}<div class="dim">${x.by === x.token ? "" : `${x.token}, `}${x.address}</div>`, x.action, x.project,
       html`${oneLine(x.what || x.request, 200)}<div>${x.note ? `“${oneLine(x.note, 200)}”` : ""}</div>`, x.status],
   },
-  limits: { title: "Limits", sees: () => true, told: () => "keelway doctor" },
+  limits: { title: "Limits", sees: reads, told: () => "keelway doctor" },
 };
 
 function limits({ rules, limits: l }) {
@@ -129,9 +130,12 @@ export function open({ parts, params }) {
   const seen = Object.entries(TABS).filter(([, tab]) => tab.sees());
   const name = parts[0] ?? seen[0][0];
   const tab = TABS[name];
-  if (!tab?.sees()) throw Object.assign(new Error(tab ? `This token may not see ${tab.title}.` : `There is no ${name} here.`), { status: tab ? 403 : 404, title: "not shown" });
+  if (!tab?.sees()) {
+    const error = { status: tab ? 403 : 404, title: "not shown", message: tab ? "This token may not see it." : `There is no ${name} here.` };
+    return { title: () => "Operations", read: () => false, view: () => html`<h1>Operations</h1>${failed(error)}` };
+  }
   const held = { params };
-  let [items, sent, projects, checks] = [[], undefined, [], undefined];
+  let [items, sent, projects, checks] = [undefined, undefined, [], undefined];
   const pages = () => Number(held.params.get("pages")) || 1;
   const of = () => (name === "webhooks" && held.params.get("of")?.split("/")) || undefined;
 
@@ -144,14 +148,14 @@ export function open({ parts, params }) {
       const values = Object.fromEntries((tab.values ?? []).map((value) => [value, held.params.get(value) ?? undefined]));
       items = await api.all(tab.path, values, tab.member, { signal, most: pages() });
       const [namespace, webhook] = of() ?? [];
-      sent = namespace && (await api.all("/v1/deliveries", { namespace, webhook }, "deliveries", { signal, most: 1 }));
+      sent = namespace && (await api.all("/v1/deliveries", { namespace, webhook }, "deliveries", { signal, most: 3 }));
       return false;
     },
     view: () => html`<h1>Operations</h1>
       <nav class="tabs" aria-label="Operations"><ul>${seen.map(([key, t]) => html`<li><a href=${to("operations", key)} aria-current=${key === name ? "page" : nothing}>${t.title}</a></li>`)}</ul></nav>
       ${tab.filters ? html`<form class="filters" @submit=${(event) => event.preventDefault()}>${tab.filters(held.params, projects)}</form>` : nothing}
-      ${tab.row ? (items.length ? table(tab.title, tab.heads, items, tab.key, tab.row) : empty(...tab.none)) : checks ? limits(checks) : nothing}
-      ${items.cut ? html`<p><button @click=${() => change({ pages: String(pages() + 1) })}>Show more</button></p>` : nothing}
+      ${tab.row ? table(tab.title, tab.heads, items, tab.key, tab.row, empty(...tab.none)) : checks ? limits(checks) : loading}
+      ${items?.cut ? html`<p><button @click=${() => change({ pages: String(pages() + 1) })}>Show more</button></p>` : nothing}
       ${sent ? deliveries(sent, of()) : nothing}
       ${command(tab.told(held.params))}`,
   };

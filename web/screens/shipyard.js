@@ -4,7 +4,7 @@ import { ago, command, cut, empty, html, nothing, quoted, state, svg } from "../
 import { about, moves, oneLine, revision, version } from "../lib/words.js";
 import { api, path, query } from "../lib/api.js";
 import { change, to } from "../lib/router.js";
-import { changes, folded, follow, table } from "../lib/parts.js";
+import { changes, folded, follow, loading, table } from "../lib/parts.js";
 import { moment } from "../lib/time.js";
 
 /** Of the newest so many executions, the drawing shows what follows what. */
@@ -16,7 +16,7 @@ const [WIDE, GAP, LINE, TOP] = [200, 70, 18, 32];
 export const open = ({ parts, params }) => (parts[0] ? one(parts[0], { params }) : list());
 
 function list() {
-  let all = [];
+  let all;
   return {
     title: () => "Shipyards",
     async read(signal) {
@@ -24,9 +24,9 @@ function list() {
       return false;
     },
     view: () => html`<h1>Shipyards</h1>
-      ${all.length ? table("Projects and their stages", ["Project", "Stages", "Description"], all, (p) => p.projectName, (p) => [
-        html`<a href=${to("shipyard", p.projectName)}>${p.projectName}</a>`, p.stages.map((s) => s.stageName).join(", "), oneLine(p.description, 200)])
-        : empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`)}
+      ${table("Projects and their stages", ["Project", "Stages", "Description"], all, (p) => p.projectName, (p) => [
+        html`<a href=${to("shipyard", p.projectName)}>${p.projectName}</a>`, p.stages.map((s) => s.stageName).join(", "), oneLine(p.description, 200)],
+        empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`))}
       ${command("keelway get projects")}`,
   };
 }
@@ -109,7 +109,7 @@ function one(name, held) {
     routed: follow(held),
     read,
     view: () => {
-      if (!stages.length) return html`<h1>Shipyard of ${name}</h1>${revisions.length ? empty("This shipyard has no stages.") : nothing}`;
+      if (!stages.length) return html`<h1>Shipyard of ${name}</h1>${loading}`;
       const all = structure(stages, seen);
       return html`<p><a href=${to("shipyard")}>‹ Shipyards</a> · <a href=${to("environments", { project: name })}>Environments of ${name}</a></p>
         <h1>Shipyard of ${name}</h1>
