@@ -1,5 +1,5 @@
-//! Packs the files of the page into the executable: as they are but for comments and indentation, and the same compressed, because a
-//! function URL compresses nothing. Their address contains a hash of all of them, so browsers may keep them for ever.
+//! Packs the files of the page into the executable: as they are but for comments and indentation, and the same compressed, because
+//! a function URL compresses nothing. Their address contains a hash of all of them, so browsers may keep them for ever.
 
 use brotli::CompressorWriter;
 use std::fmt::Write as _;

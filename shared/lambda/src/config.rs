@@ -55,8 +55,8 @@ pub struct Config {
     /// `KEELWAY_OIDC_ISSUERS`, `KEELWAY_OIDC_AUDIENCE` (keelway), `KEELWAY_OIDC_GRANTS`: the identity providers whose tokens the
     /// API accepts. `None` without an issuer.
     pub identities: Option<Identities>,
-    /// `KEELWAY_PAGE_SIGN_IN`, optional: at which of these people sign in to the page, and further origins that this takes, separated
-    /// by blanks.
+    /// `KEELWAY_PAGE_SIGN_IN`, optional: at which of these people sign in to the page, and further origins that this takes,
+    /// separated by blanks.
     pub page_sign_in: String,
     /// `KEELWAY_TOKEN_REQUESTS` (6000; 0 = no limit): the most requests a minute with the same token.
     pub token_requests: u32,
