@@ -25,10 +25,10 @@ export const chooser = (projects, chosen) => html`<label>Project <select @change
 export const act = (label, subject, lines, told, run, more = {}) => html`<button class=${more.kind ?? "small"} @click=${() =>
   ask({ title: `${label} ${subject}`.trim(), label, lines: [lines].flat(), command: told, run, danger: more.kind === "danger", ...more })}>${label}</button>`;
 
-const text = (value) => oneLine(typeof value === "string" ? value : (JSON.stringify(value ?? undefined) ?? "–"), 300);
+const text = (value) => oneLine(JSON.stringify(value ?? undefined) ?? "(absent)", 300);
 
-/** `[{field, was, becomes}]` as a table. */
-export const changes = (all, none) => table("What changes", ["Field", "Was", "Becomes"], all, (x) => x.field, (x) => [x.field, text(x.was), text(x.becomes)], html`<p>${none}</p>`);
+/** `[{field, was, becomes}]`, as the command writes it. */
+export const changes = (all, none) => (all.length ? html`<ul class="plain changes">${all.map((x) => html`<li><strong>${x.field}</strong>: ${text(x.was)} → ${text(x.becomes)}</li>`)}</ul>` : html`<p>${none}</p>`);
 
 /** Labels and values, where there are some. */
 export const facts = (all) => html`<dl>${Object.entries(all).filter(([, v]) => v && v.length !== 0).map(([label, v]) => html`<dt>${label}</dt><dd>${v}</dd>`)}</dl>`;

@@ -94,7 +94,7 @@ function one(namespace, name) {
   const steer = (label, what, line, words, kind = "") => act(label, name, line, `keelway ${words}`, async (message, key) => {
     const { nothing: none, follows } = (await api.post(`${base}/${what}`, message ? { message } : {}, key)) ?? {};
     return { show: none ?? follows };
-  }, { kind, reason: "optional" });
+  }, { kind, reason: "optional", title: `${name}: ${label.toLowerCase()}` });
 
   /** First what would be, by a dry run; then whether it shall be. */
   async function rollBack(release) {
@@ -126,7 +126,7 @@ function one(namespace, name) {
       ${c.triggersSuspended ? steer("Resume triggers", "triggers/resume", "Triggers fire again.", `set triggers ${of} --resume`)
         : steer("Suspend triggers", "triggers/suspend", "No trigger fires until they are resumed.", `set triggers ${of} --suspend`)}
       ${!c.paused && versions.some((x) => x.status === "Complete" && x.version < c.latestVersion) ? html`<button @click=${() => rollBack()}>Roll back…</button>` : nothing}
-      ${onItsWay && !c.paused ? steer("Cancel", "cancel", `#${v.version} is told to stop. A newer change that waits is deployed next.`, `rollout cancel ${of}`, "danger") : nothing}
+      ${onItsWay && !c.paused ? steer(`Cancel #${v.version}`, "cancel", `#${v.version} is told to stop. A newer change that waits is deployed next.`, `rollout cancel ${of}`, "danger") : nothing}
     </div>`;
   }
 
