@@ -93,8 +93,9 @@ async function open() {
   if (!token() || !whoami()) return draw();
   const { parts, params } = route();
   const path = location.hash.split("?")[0];
-  if (path === address && screen) {
-    screen.routed?.(params);
+  // A change of the fragment is told twice, as popstate and as hashchange: a screen that is being loaded is not opened again.
+  if (path === address && (screen || !problem)) {
+    screen?.routed?.(params);
     return draw();
   }
   address = path;

@@ -2,9 +2,9 @@
 
 import { act, chooser, folded, follow, loading, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
-import { about, oneLine, shortId, version } from "../lib/words.js";
+import { oneLine, shortId, version } from "../lib/words.js";
 import { command, cut, empty, html, nothing, quoted, state } from "../lib/view.js";
-import { left, moment, now, ZONE } from "../lib/time.js";
+import { age, left, moment, now, ZONE } from "../lib/time.js";
 import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
 
@@ -14,40 +14,37 @@ const PROJECTS = 5;
 
 /** A time in the reader's zone, and in the other one where they differ. */
 const both = (time, zone = ZONE) => html`<time datetime=${time}>${moment(time)}</time>${zone === ZONE ? nothing : html`<div class="dim">${moment(time, zone)} in ${zone}</div>`}`;
-const closed = (e) => e.conditions?.find((c) => c.reason === "WindowClosed");
+const isClosed = (x) => x.reason === "window" || x.reason === "WindowClosed";
+/** What is closed: a stage of a project, or an environment of a pipeline. */
+const place = (x) => (x.engine === "pipeline" ? `${x.environment} of the pipeline ${x.project}/${x.name}` : `${x.stage} of ${x.project}`);
+const subject = (x) => (x.engine === "pipeline" ? x.version ?? "" : `${x.sequence} of ${x.service} ${version(x.version)}`.trim());
 
 export function open({ params }) {
   const held = { params };
   const texts = new Map();
-  let [projects, schedules, waiting, gates] = [[], undefined, [], []];
+  let [projects, schedules, closed] = [[], undefined, []];
   const chosen = () => held.params.get("project") ?? "";
   const names = () => (chosen() ? [chosen()] : projects.slice(0, PROJECTS).map((p) => p.projectName));
 
   async function read(signal) {
     projects = await api.all("/v1/project", {}, "projects", { signal });
-    const found = [[], [], []];
-    for (const project of names()) {
-      const of = projects.find((p) => p.projectName === project)?.shipyardVersion;
-      if (texts.get(project)?.of !== of || !of) texts.set(project, { of, text: await api.get(path`/v1/project/${project}/shipyard`, { signal }) });
-      found[0].push(...(await api.all(path`/v1/schedules/${project}`, {}, "schedules", { signal })));
-      const { queues } = await api.get(path`/v1/project/${project}/queue`, { signal });
-      found[1].push(...queues.flatMap(({ service, waiting: all }) => all.filter((x) => x.waits?.reason === "window").map((x) => ({ ...x, project, service }))));
-      for (const one of (await api.all("/v1/pipelines", { namespace: project }, "pipelines", { signal })).filter(closed)) {
-        const { environments } = await api.get(path`/v1/pipelines/${one.namespace}/${one.name}`, { signal });
-        found[2].push(...environments.filter((e) => e.nextOpening || closed(e)).map((e) => ({ ...e, pipeline: one })));
-      }
+    const found = [];
+    for (const name of names()) {
+      const of = projects.find((p) => p.projectName === name)?.shipyardVersion;
+      if (of && texts.get(name)?.of !== of) texts.set(name, { of, text: await api.get(path`/v1/project/${name}/shipyard`, { signal }) });
+      found.push(...(await api.all(path`/v1/schedules/${name}`, {}, "schedules", { signal })));
     }
-    [schedules, waiting, gates] = found;
+    closed = (await api.all("/v1/wait", { project: chosen() }, "items", { signal, most: 11 })).filter(isClosed);
+    schedules = found;
     return false;
   }
 
   function days() {
-    const stages = Map.groupBy(waiting.filter((x) => x.waits.until), (x) => JSON.stringify([x.project, x.stage, x.waits.until]));
+    const opens = Map.groupBy(closed.filter((x) => x.until), (x) => `${place(x)} ${x.until}`);
     const entries = [
-      ...schedules.filter((s) => s.next).map((s) => ({ at: s.next, zone: s.zone ?? "UTC", key: `schedule/${s.project}/${s.name}`, sign: "waits",
+      ...schedules.filter((s) => s.next).map((s) => ({ at: s.next, zone: s.zone ?? "UTC", key: `${s.project}/${s.name}`, sign: "waits",
         what: `${s.name} triggers ${s.sequence} of ${s.services.join(", ")} in ${s.stage} of ${s.project}`, then: s.cron ? `and then by ${s.cron}, zone ${s.zone ?? "UTC"}` : "" })),
-      ...[...stages].map(([key, all]) => ({ at: all[0].waits.until, key, sign: "frozen", what: `${all[0].stage} of ${all[0].project} opens`, then: `then begin: ${all.map((x) => x.service).join(", ")}` })),
-      ...gates.filter((e) => e.nextOpening).map((e) => ({ at: e.nextOpening, key: `pipeline/${e.pipeline.namespace}/${e.pipeline.name}/${e.name}`, sign: "frozen", what: `${e.name} of the pipeline ${e.pipeline.namespace}/${e.pipeline.name} opens` })),
+      ...[...opens].map(([key, all]) => ({ at: all[0].until, key, sign: "frozen", what: `${place(all[0])} opens`, then: `then begin: ${all.map(subject).join(", ")}` })),
     ].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
     const soon = entries.filter((e) => Date.parse(e.at) <= now() + DAYS * 86_400_000);
     return html`${table(`The next ${DAYS} days`, ["When", "In", "What"], soon, (e) => e.key, (e) => [both(e.at, e.zone), left(e.at), html`${state(e)}<div class="dim">${e.then}</div>`],
@@ -55,19 +52,16 @@ export function open({ params }) {
       ${entries.length > soon.length ? html`<p class="dim">${entries.length - soon.length} more later: ${moment(entries[soon.length].at)} is the next one.</p>` : nothing}`;
   }
 
-  const override = (x) => act("Override", `the window of ${x.stage}`,
-    `${`${x.service} ${version(x.image)}`.trim()} begins in ${x.stage} of ${x.project} although it is closed: ${about(x).what}. It counts for all of this delivery in ${x.stage}.`,
+  const override = (x) => act("Override", `the window of ${x.stage}`, `${subject(x)} begins in ${place(x)} although it is closed: ${x.window}. It counts for all of this delivery in ${x.stage}.`,
     `keelway override ${quoted(shortId(x.shkeptncontext))} --stage ${quoted(x.stage)} -p ${quoted(x.project)} -m WHY`,
     (reason, key) => api.post(path`/v1/sequence/${x.project}/${x.shkeptncontext}/override`, { reason, stage: x.stage }, key), { reason: "required", danger: true });
 
   const all = () => html`<h2>The next ${DAYS} days</h2>${days()}
     <h2>Closed now</h2>
-    ${table("Sequences that wait for a window", ["Sequence", "Stage", "Why", "Opens", ""], waiting, (x) => x.id, (x) => [
-      html`<a href=${to("delivery", x.project, x.shkeptncontext)}>${x.sequence} of ${x.service} ${version(x.image)}</a>`, `${x.stage} of ${x.project}`, state(about(x)), x.waits.until ? both(x.waits.until) : "not known",
-      may(`approve:${x.stage}`, x.project) ? override(x) : nothing], html`<p>No sequence waits for a window.</p>`)}
-    ${table("Environments of pipelines that are closed", ["Environment", "Pipeline", "Why", "Opens"], gates, (e) => `${e.pipeline.namespace}/${e.pipeline.name}/${e.name}`, (e) => [
-      e.name, html`<a href=${to("pipelines", e.pipeline.namespace, e.pipeline.name)}>${e.pipeline.namespace}/${e.pipeline.name}</a>`,
-      state({ sign: "frozen", what: oneLine(closed(e)?.message ?? "closed", 200) }), e.nextOpening ? both(e.nextOpening) : "not known"], nothing)}
+    ${table("What waits for a window", ["What", "Where", "Why", "Opens", ""], closed, (x) => `${place(x)} ${x.shkeptncontext} ${x.sequence} ${x.version}`, (x) => [
+      html`<a href=${x.engine === "pipeline" ? to("pipelines", x.project, x.name) : to("delivery", x.project, x.shkeptncontext)}>${subject(x) || x.name}</a>`, place(x),
+      state({ sign: "frozen", what: oneLine(x.window || x.message || "closed", 200), time: age(x.since) }), x.until ? both(x.until) : "not known",
+      x.engine === "sequence" && may(`approve:${x.stage}`, x.project) ? override(x) : nothing], html`<p>Nothing waits for a window.</p>`)}
     <h2>Schedules</h2>
     ${table("Schedules", ["Schedule", "Triggers", "When", "Last"], schedules, (s) => `${s.project}/${s.name}`, (s) => [
       `${s.project}/${s.name}`, `${s.sequence} in ${s.stage}: ${s.services.join(", ")}`,

@@ -5,10 +5,12 @@ import { about, moves, oneLine, revision, version } from "../lib/words.js";
 import { api, path, query } from "../lib/api.js";
 import { change, to } from "../lib/router.js";
 import { changes, folded, follow, loading, table } from "../lib/parts.js";
-import { moment } from "../lib/time.js";
+import { moment, now } from "../lib/time.js";
 
 /** Of the newest so many executions, the drawing shows what follows what. */
 const SEEN = 100;
+/** What began and ended between two looks is seen after so long. */
+const NEWS_MS = 60_000;
 /** Services that the drawing shows in a stage. The table shows all. */
 const STAND = 8;
 const [WIDE, GAP, LINE, TOP] = [200, 70, 18, 32];
@@ -80,23 +82,31 @@ function drawing(name, all, cells) {
 
 function one(name, held) {
   const base = path`/v1/project/${name}`;
-  let [stages, cells, seen, revisions, text, diff, last] = [[], [], [], [], "", undefined, ""];
+  let [stages, cells, seen, revisions, text, diff, last, since] = [[], [], [], [], "", undefined, "", 0];
 
   async function read(signal) {
-    seen = (await api.get(`/v1/sequence-execution${query({ project: name, pageSize: SEEN })}`, { signal })).sequenceExecutions;
+    const executions = async (values) => (await api.get(`/v1/sequence-execution${query({ project: name, pageSize: SEEN, ...values })}`, { signal })).sequenceExecutions;
+    const open = await executions({ open: true });
     const page = await api.all(`${base}/shipyard/revisions`, {}, "revisions", { signal, most: 1 });
     if (page[0]?.number !== revisions[0]?.number || !stages.length) {
       stages = (await api.all(`${base}/stage`, {}, "stages", { signal })).map((s) => s.stageName);
       text = await api.get(`${base}/shipyard`, { signal });
       revisions = page;
     }
-    // What stands where is read again when something has happened.
-    const sum = JSON.stringify(seen.map((x) => [x.id, x.phase]));
-    if (sum !== last) cells = await api.all(`${base}/environment`, {}, "environments", { signal, most: 5 });
-    last = sum;
-    const [from, until] = [held.params.get("from"), held.params.get("to")];
-    diff = from ? await api.get(`${base}/shipyard/diff${query({ from, to: until ?? undefined })}`, { signal }) : undefined;
-    return seen.some(moves);
+    // What has run and what stands where is read again when something has begun or ended, and now and then: it may have done both.
+    const sum = JSON.stringify(open.map((x) => x.id));
+    if (sum !== last || now() - since > NEWS_MS) {
+      since = now();
+      seen = await executions();
+      cells = await api.all(`${base}/environment`, {}, "environments", { signal, most: 5 });
+      last = sum;
+    }
+    for (const cell of cells) cell.coming = open.filter((x) => x.stage === cell.stage && x.service === cell.service);
+    const asked = query({ from: held.params.get("from") ?? "", to: held.params.get("to") ?? "" });
+    const key = `${asked} ${revisions[0]?.number}`;
+    if (!asked.includes("from=")) diff = undefined;
+    else if (diff?.key !== key) diff = { ...(await api.get(`${base}/shipyard/diff${asked}`, { signal })), key };
+    return open.some(moves);
   }
 
   /** From a revision to the one that is in force, or to another one. */
