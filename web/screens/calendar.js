@@ -65,7 +65,8 @@ export function open({ params }) {
     <h2>Schedules</h2>
     ${table("Schedules", ["Schedule", "Triggers", "When", "Last"], schedules, (s) => `${s.project}/${s.name}`, (s) => [
       `${s.project}/${s.name}`, `${s.sequence} in ${s.stage}: ${s.services.join(", ")}`,
-      html`${s.cron ? html`<code>${s.cron}</code>` : "once"} <span class="dim">${s.zone ?? "UTC"}</span><div>${s.suspended ? state({ sign: "frozen", what: "suspended" }) : s.next ? both(s.next, s.zone ?? "UTC") : s.planned ? "not any more" : "about to be planned"}</div>`,
+      html`${s.cron ? html`<code>${s.cron}</code>` : "once"} <span class="dim">${s.zone ?? "UTC"}</span>
+        <div>${s.suspended ? state({ sign: "frozen", what: "suspended" }) : s.next ? both(s.next, s.zone ?? "UTC") : s.planned ? "not any more" : "about to be planned"}</div>`,
       html`${s.last ? `${moment(s.last.at)}${s.last.late ? ", late" : ""}${s.last.skipped.length ? `, left out: ${s.last.skipped.join(", ")}` : ""}` : "never"}
         ${(s.runs ?? []).map((r) => html`<div><a href=${to("delivery", s.project, r.shkeptncontext)}>${r.service} ${shortId(r.shkeptncontext)}</a></div>`)}`])}
     <h2>Windows</h2>

@@ -41,7 +41,8 @@ function waits(c, of) {
     c.paused && ["person", `paused${since(c.paused)}`, `keelway rollout resume ${of}`],
     c.triggersSuspended && ["frozen", `no trigger fires: suspended${since(c.triggersSuspended)}`, `keelway set triggers ${of} --resume`],
     holds(v) && ["person", `#${v.version} holds until a person lets it go on`, `keelway rollout proceed ${of}`],
-    unclaimed && !v.starts && ["waits", `#${v.version} waits for a deployer to claim it${v.deadline ? `, ${left(v.deadline)} longer` : ""}`, `keelway deployer --config ${quoted(c.name)} -p ${quoted(c.namespace)} -- COMMAND`],
+    unclaimed && !v.starts && ["waits", `#${v.version} waits for a deployer to claim it${v.deadline ? `, ${left(v.deadline)} longer` : ""}`,
+      `keelway deployer --config ${quoted(c.name)} -p ${quoted(c.namespace)} -- COMMAND`],
     c.pendingVersion && ["waits", `#${c.pendingVersion} waits until #${c.latestVersion} has ended`],
     c.drift && ["warning", `drifts for ${age(c.drift.since)}: ${oneLine(c.drift.message, 300)}`, `keelway rollout latest ${of} --again`],
     c.message && !c.paused && !(c.reason === "TriggersSuspended") && ["waits", oneLine(c.message, 300)],
@@ -170,7 +171,8 @@ function one(namespace, name) {
       ? html`<button class="small" @click=${() => rollBack(v.version)}>Roll back to #${v.version}…</button>` : nothing,
   ];
 
-  const whole = () => html`<p>${c.activeVersion ? html`<strong>#${c.activeVersion}</strong> is deployed, since ${moment(c.activeSince)}${Object.values(c.activeImages ?? {}).map((i) => html` · <code>${i}</code>`)}` : "No version is complete yet."}</p>
+  const whole = () => html`<p>${c.activeVersion ? html`<strong>#${c.activeVersion}</strong> is deployed, since ${moment(c.activeSince)}${
+    Object.values(c.activeImages ?? {}).map((i) => html` · <code>${i}</code>`)}` : "No version is complete yet."}</p>
     <ul class="plain">${waits(c, of).map(([sign, what, how]) => html`<li>${state({ sign, what })}${how ? html`: <code>${how}</code>` : nothing}</li>`)}</ul>
     ${may("trigger", namespace) ? actions() : nothing}
     ${progress(c.latest)}

@@ -17,7 +17,8 @@ const field = (label, name, value = "", required = false) => html`<label>${label
 const set = (name) => (event) => change({ [name]: event.currentTarget.value.trim() });
 /** A time for an input, in the reader's zone. */
 const local = (time) => (time ? new Date(Date.parse(time) - new Date(time).getTimezoneOffset() * 60_000).toISOString().slice(0, 16) : "");
-const time = (label, name, params) => html`<label>${label} <input type="datetime-local" .value=${local(params.get(name))} @change=${({ currentTarget: { value } }) => change({ [name]: value && new Date(value).toISOString() })}></label>`;
+const time = (label, name, params) => html`<label>${label} <input type="datetime-local" .value=${local(params.get(name))}
+  @change=${({ currentTarget: { value } }) => change({ [name]: value && new Date(value).toISOString() })}></label>`;
 
 /** The only time that a secret is shown. */
 const secret = ({ secret: text, token }) => ({ show: html`<p><strong>The secret of ${token.name} is shown only now: copy it.</strong></p>${pre("Secret", text)}` });
@@ -40,7 +41,9 @@ const deliveries = (all, [namespace, webhook]) => html`<h2>Deliveries of ${names
       html`${x.eventType}<div><a href=${to("delivery", namespace, x.keptnContext)}>${shortId(x.keptnContext)}</a></div>`,
       html`${state({ sign: { waiting: "waits", delivered: "pass" }[x.status] ?? "fail", what: x.status })}<div>${oneLine(x.message)}${x.nextAttempt ? `, next in ${left(x.nextAttempt)}` : ""}</div>`,
       last && html`${last.status} ${oneLine(last.error || last.answer, 200)} <span class="dim">${ago(last.at)} ago, ${last.ms} ms</span>`,
-      may("trigger", namespace) ? act("Redeliver", x.eventType, `It is sent to ${webhook} again; one that waits is tried now.`, `keelway webhook redeliver ${quoted(x.id)} -p ${quoted(namespace)}`, (_, key) => api.post(path`/v1/deliveries/${namespace}/${x.id}/redeliver`, undefined, key)) : nothing,
+      may("trigger", namespace) ? act("Redeliver", x.eventType,
+        `It is sent to ${webhook} again; one that waits is tried now.`, `keelway webhook redeliver ${quoted(x.id)} -p ${quoted(namespace)}`,
+        (_, key) => api.post(path`/v1/deliveries/${namespace}/${x.id}/redeliver`, undefined, key)) : nothing,
     ];
   }, empty("Nothing was delivered yet."))}
   ${all.cut ? cut("Only the newest deliveries are shown: the command shows all.") : nothing}
@@ -81,9 +84,11 @@ const TABS = {
     key: (x) => `${x.namespace}/${x.name}`,
     row: (x) => [
       html`<a href=${to("operations", "webhooks", { of: `${x.namespace}/${x.name}` })}>${x.namespace}/${x.name}</a>`,
-      state(x.disabled ? { sign: "fail", what: `disabled (${x.disabled.reason}): ${oneLine(x.disabled.message)}` } : x.failingSince ? { sign: "warning", what: `failing since ${moment(x.failingSince)}` } : { sign: "pass", what: "enabled" }),
+      state(x.disabled ? { sign: "fail", what: `disabled (${x.disabled.reason}): ${oneLine(x.disabled.message)}` }
+        : x.failingSince ? { sign: "warning", what: `failing since ${moment(x.failingSince)}` } : { sign: "pass", what: "enabled" }),
       (x.spec.events ?? []).map((type) => html`<div>${type}</div>`), oneLine(x.spec.url, 80),
-      x.disabled && may("administer", x.namespace) ? act("Resume", x.name, "It takes events again, from now on.", `keelway webhook resume ${quoted(x.name)} -p ${quoted(x.namespace)}`, (_, key) => api.post(path`/v1/webhookSubscriptions/${x.namespace}/${x.name}/resume`, undefined, key)) : nothing,
+      x.disabled && may("administer", x.namespace) ? act("Resume", x.name, "It takes events again, from now on.", `keelway webhook resume ${quoted(x.name)} -p ${quoted(x.namespace)}`,
+        (_, key) => api.post(path`/v1/webhookSubscriptions/${x.namespace}/${x.name}/resume`, undefined, key)) : nothing,
     ],
   },
   tokens: {
@@ -96,7 +101,8 @@ const TABS = {
       html`${x.name}<div class="dim">${oneLine(x.note)}</div>`, x.scopes.join(", "), x.projects?.join(", ") || "all projects",
       html`${moment(x.created)}<div class="dim">by ${oneLine(x.by, 60)}${x.rotated ? `, rotated ${moment(x.rotated)}` : ""}${x.overlapUntil ? `, the secret before until ${moment(x.overlapUntil)}` : ""}</div>`,
       x.expired ? html`<span class="warn">⚠ expired</span>` : x.expires ? moment(x.expires) : "never", x.lastUsed ? moment(x.lastUsed) : "not yet",
-      html`${act("Rotate", x.name, ["There is a new secret. The one before stays valid for the overlap: 0 for not at all, 7d at most.", field("Overlap", "overlap", "1h", true)], `keelway token rotate ${quoted(x.name)} --overlap 1h`,
+      html`${act("Rotate", x.name, [
+        "There is a new secret. The one before stays valid for the overlap: 0 for not at all, 7d at most.", field("Overlap", "overlap", "1h", true)], `keelway token rotate ${quoted(x.name)} --overlap 1h`,
         async (_, key, form) => secret(await api.post(path`/v1/tokens/${x.name}/rotate`, { overlap: form.elements.overlap.value }, key)))}
         ${act("Revoke", x.name, "Whoever uses it is refused within a minute, for good.", `keelway token revoke ${quoted(x.name)}`, (_, key) => api.delete(path`/v1/tokens/${x.name}`, key), { danger: true })}`,
     ],

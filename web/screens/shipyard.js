@@ -126,13 +126,15 @@ function one(name, held) {
         <p class="dim">Sequences, and what follows what, are those of the newest ${SEEN} executions: what has not run is in the text only.</p>
         ${drawing(name, all, cells)}
         ${table("Stages", ["Stage", "Sequences", "Services"], all, ([stage]) => stage, ([stage, sequences]) => [stage,
-          sequences.length ? sequences.map((s) => html`<div><strong>${s.name}</strong>: ${s.tasks.join(", ")} <span class="dim">${s.after.size ? `after ${[...s.after].join(", ")}` : ""}</span></div>`) : html`<span class="dim">none has run yet</span>`,
+          sequences.length ? sequences.map((s) => html`<div><strong>${s.name}</strong>: ${s.tasks.join(", ")} <span class="dim">${s.after.size ? `after ${[...s.after].join(", ")}` : ""}</span></div>`)
+            : html`<span class="dim">none has run yet</span>`,
           cells.filter((c) => c.stage === stage).map((c) => html`<div>${c.service} <strong>${version(c.image) || "no version"}</strong> <span class="dim">${ago(c.since)}</span>
             ${(c.coming ?? []).map((x) => html`<a class="line" href=${to("delivery", name, x.shkeptncontext)}>${state(about(x))}</a>`)}</div>`)])}
         ${cells.cut ? cut("Only the first 500 services are shown here.") : nothing}
         ${folded("The text in force", text)}
         <h2>Revisions</h2>
-        ${table("Revisions", ["Revision", "Applied", "By", "State"], revisions, (r) => r.number, (r) => [html`${r.number} <code>${revision(r.revision)}</code>`, moment(r.applied), oneLine(r.by, 60), r.inForce ? state({ sign: "pass", what: "in force" }) : ""])}
+        ${table("Revisions", ["Revision", "Applied", "By", "State"], revisions, (r) => r.number,
+          (r) => [html`${r.number} <code>${revision(r.revision)}</code>`, moment(r.applied), oneLine(r.by, 60), r.inForce ? state({ sign: "pass", what: "in force" }) : ""])}
         ${revisions.cut ? cut("Only the newest 100 revisions are shown here.") : nothing}
         ${revisions.length > 1 ? compare() : nothing}
         ${diff ? html`${changes(diff.changes, "Nothing differs.")}${command(`keelway diff shipyard ${quoted(name)} ${revision(diff.from)} ${revision(diff.to)}`)}` : nothing}
