@@ -91,19 +91,20 @@ function one({ parts: [namespace, name] }) {
     const it = e.promotion;
     const why = explained.get(e.name);
     const where = { environment: e.name };
-    if (!may(`approve:${e.name}`, namespace)) return nothing;
     const about = { namespace, name, environment: e.name, revision: it?.revision ?? pipeline.run?.revision, from: e.healthy?.revision };
-    const waits = why?.reason === "ApprovalNeeded" && about.revision;
+    const trigger = may("trigger", namespace);
+    const waits = why?.reason === "ApprovalNeeded" && about.revision && may(`approve:${e.name}`, namespace);
+    if (!trigger && !waits) return nothing;
     const going = it && !it.completed && it.phase !== "succeeded";
     const failed = it && ["failed", "abandoned", "rejected"].includes(it.phase);
     return html`<p class="buttons">
       ${waits ? html`<button class="primary" @click=${() => decidePipeline(about, "approve")}>Approve ${e.name}</button>
         <button @click=${() => decidePipeline(about, "decline")}>Decline ${e.name}</button>` : nothing}
-      ${e.hold
+      ${!trigger ? nothing : e.hold
         ? html`<button @click=${() => order("release", `Release ${e.name}`, "Revisions are promoted into it again.", where)}>Release ${e.name}</button>`
         : html`<button @click=${() => order("hold", `Hold ${e.name}`, `No other revision is promoted into it${e.healthy ? ` than ${e.healthy.revision}` : ""}. What runs there stays.`, where)}>Hold ${e.name}</button>`}
-      ${failed || going ? html`<button @click=${() => order("retry", `Retry ${e.name}`, `${it.revision} is attempted once more. Approvals stay.`, where)}>Retry ${e.name}</button>` : nothing}
-      ${going && it.attempts ? html`<button class="danger" @click=${() => order("abort", `Abort ${e.name}`, "The present attempt ends: its pull request is closed, its sequence aborted.", { ...where, danger: true })}>Abort ${e.name}</button>` : nothing}
+      ${trigger && (failed || going) ? html`<button @click=${() => order("retry", `Retry ${e.name}`, `${it.revision} is attempted once more. Approvals stay.`, where)}>Retry ${e.name}</button>` : nothing}
+      ${trigger && going && it.attempts ? html`<button class="danger" @click=${() => order("abort", `Abort ${e.name}`, "The present attempt ends: its pull request is closed, its sequence aborted.", { ...where, danger: true })}>Abort ${e.name}</button>` : nothing}
     </p>`;
   }
 
@@ -153,7 +154,7 @@ function one({ parts: [namespace, name] }) {
     view: () => {
       if (!pipeline) return html`<p class="loading">Loading…</p>`;
       const all = pipeline.environments;
-      const whole = all.every((e) => may(`approve:${e.name}`, namespace));
+      const whole = may("trigger", namespace);
       const run = pipeline.run?.revision;
       return html`<p><a href=${to("pipelines", { project: namespace })}>‹ Pipelines of ${namespace}</a></p>
         <h1>${name} <span class="dim">${revision(run ?? "")}</span></h1>
