@@ -11,12 +11,14 @@ import { approve } from "../lib/approvals.js";
 
 export function open({ parts: [project, context] }) {
   let sequence;
+  let looked = false;
   let events = [];
   let last = "";
 
   async function read(signal) {
     const { states = [] } = await api.get(path`/v1/sequence/${project}` + query({ keptnContext: context }), { signal });
     sequence = states[0];
+    looked = true;
     if (!sequence) return false;
     // The log is read again when something has happened: the history only grows.
     const sum = JSON.stringify(sequence.executions.map((x) => [x.id, x.phase, x.tasks]));
@@ -149,7 +151,10 @@ export function open({ parts: [project, context] }) {
     title: () => (sequence ? subject() : "Delivery"),
     read,
     view: () => {
-      if (!sequence) return empty("There is no such delivery.", html`${project} does not know the context ${context}, or its history is no longer kept.`, html`<a href=${to("environments", { project })}>Environments of ${project}</a>`);
+      if (!looked) return html`<h1>Delivery</h1><p class="loading">Loading…</p>`;
+      if (!sequence) {
+        return html`<h1>Delivery</h1>${empty("There is no such delivery.", html`${project} does not know the context ${context}, or its history is no longer kept.`, html`<a href=${to("environments", { project })}>Environments of ${project}</a>`)}`;
+      }
       const root = events.find((e) => e.shkeptncontext === sequence.shkeptncontext);
       return html`
         <p><a href=${to("environments", { project })}>‹ Environments of ${project}</a></p>

@@ -152,7 +152,7 @@ function one({ parts: [namespace, name] }) {
     title: () => name,
     read,
     view: () => {
-      if (!pipeline) return html`<p class="loading">Loading…</p>`;
+      if (!pipeline) return html`<h1>${name}</h1><p class="loading">Loading…</p>`;
       const all = pipeline.environments;
       const whole = may("trigger", namespace);
       const run = pipeline.run?.revision;
