@@ -3,7 +3,8 @@
 import { failed, html, nothing, render } from "./lib/view.js";
 import { Poll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
-import { restore, signOut, token, whoami, mayAnywhere } from "./lib/session.js";
+import { mayAnywhere, restore, signOut, whoami } from "./lib/session.js";
+import { token } from "./lib/token.js";
 import { signInView, finishSignIn } from "./lib/sign-in.js";
 import { skew } from "./lib/time.js";
 import { inbox } from "./lib/inbox.js";

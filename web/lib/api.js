@@ -1,7 +1,7 @@
 // Requests to the API, which is at the same origin. Every screen gets what it shows from here.
 
-import { token } from "./session.js";
 import { setClock } from "./time.js";
+import { token } from "./token.js";
 
 /** What is before `/ui/` in the address: empty, except on a local cloud. */
 export const BASE = location.pathname.replace(/\/ui\/.*$/, "");

@@ -1,11 +1,9 @@
-// Who is signed in. The token is kept for this tab only, and is never part of an address.
+// Who is signed in, and what they may do.
 
 import { api } from "./api.js";
+import { keep, token } from "./token.js";
 
-const TOKEN = "keelway.token";
 let who;
-
-export const token = () => sessionStorage.getItem(TOKEN);
 
 /** `GET /v1/whoami` of the token: name, `by`, `grants`, and `expires` if it ends. */
 export const whoami = () => who;
@@ -13,11 +11,11 @@ export const whoami = () => who;
 /** Takes a token if the API accepts it; throws otherwise. */
 export async function signIn(given) {
   const before = token();
-  sessionStorage.setItem(TOKEN, given);
+  keep(given);
   try {
     who = await api.get("/v1/whoami");
   } catch (error) {
-    before ? sessionStorage.setItem(TOKEN, before) : sessionStorage.removeItem(TOKEN);
+    keep(before);
     throw error;
   }
 }
@@ -29,7 +27,7 @@ export async function restore() {
 }
 
 export function signOut() {
-  sessionStorage.removeItem(TOKEN);
+  keep();
   who = undefined;
 }
 

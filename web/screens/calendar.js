@@ -1,10 +1,10 @@
-// Calendar: what the schedules trigger and what opens in the next 14 days, and what is closed now.
+// Calendar: what the schedules trigger, when stages are closed in the next 14 days, and what waits for that.
 
-import { act, chooser, folded, follow, loading, table } from "../lib/parts.js";
+import { act, chooser, follow, loading, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
 import { oneLine, shortId, version } from "../lib/words.js";
 import { command, cut, empty, html, nothing, quoted, state } from "../lib/view.js";
-import { age, left, moment, now, ZONE } from "../lib/time.js";
+import { age, between, left, moment, now, ZONE } from "../lib/time.js";
 import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
 
@@ -21,7 +21,7 @@ const subject = (x) => (x.engine === "pipeline" ? x.version ?? "" : `${x.sequenc
 
 export function open({ params }) {
   const held = { params };
-  const texts = new Map();
+  const plans = new Map();
   let [projects, schedules, closed] = [[], undefined, []];
   const chosen = () => held.params.get("project") ?? "";
   const names = () => (chosen() ? [chosen()] : projects.slice(0, PROJECTS).map((p) => p.projectName));
@@ -30,8 +30,7 @@ export function open({ params }) {
     projects = await api.all("/v1/project", {}, "projects", { signal });
     const found = [];
     for (const name of names()) {
-      const of = projects.find((p) => p.projectName === name)?.shipyardVersion;
-      if (of && texts.get(name)?.of !== of) texts.set(name, { of, text: await api.get(path`/v1/project/${name}/shipyard`, { signal }) });
+      plans.set(name, await api.get(path`/v1/project/${name}/shipyard/plan`, { signal }));
       found.push(...(await api.all(path`/v1/schedules/${name}`, {}, "schedules", { signal })));
     }
     closed = (await api.all("/v1/wait", { project: chosen() }, "items", { signal, most: 11 })).filter(isClosed);
@@ -40,14 +39,19 @@ export function open({ params }) {
   }
 
   function days() {
-    const opens = Map.groupBy(closed.filter((x) => x.until), (x) => `${place(x)} ${x.until}`);
+    const opens = Map.groupBy(closed.filter((x) => x.until && x.engine === "pipeline"), (x) => `${place(x)} ${x.until}`);
+    const closes = names().flatMap((project) => (plans.get(project)?.stages ?? []).flatMap((stage) => stage.closures.map((c) => ({
+      at: c.from, key: `${project}/${stage.name}/${c.from}`, sign: "frozen", what: `${stage.name} of ${project} is closed: ${oneLine(c.reason, 160)}`,
+      then: c.until ? `until ${moment(c.until)}, for ${between(c.from, c.until)}` : "and does not open again",
+    }))));
     const entries = [
+      ...closes,
       ...schedules.filter((s) => s.next).map((s) => ({ at: s.next, zone: s.zone ?? "UTC", key: `${s.project}/${s.name}`, sign: "waits",
         what: `${s.name} triggers ${s.sequence} of ${s.services.join(", ")} in ${s.stage} of ${s.project}`, then: s.cron ? `and then by ${s.cron}, zone ${s.zone ?? "UTC"}` : "" })),
       ...[...opens].map(([key, all]) => ({ at: all[0].until, key, sign: "frozen", what: `${place(all[0])} opens`, then: `then begin: ${all.map(subject).join(", ")}` })),
     ].sort((a, b) => Date.parse(a.at) - Date.parse(b.at));
     const soon = entries.filter((e) => Date.parse(e.at) <= now() + DAYS * 86_400_000);
-    return html`${table(`The next ${DAYS} days`, ["When", "In", "What"], soon, (e) => e.key, (e) => [both(e.at, e.zone), left(e.at), html`${state(e)}<div class="dim">${e.then}</div>`],
+    return html`${table(`The next ${DAYS} days`, ["When", "In", "What"], soon, (e) => e.key, (e) => [both(e.at, e.zone), Date.parse(e.at) <= now() ? "now" : left(e.at), html`${state(e)}<div class="dim">${e.then}</div>`],
       empty(`Nothing is known for the next ${DAYS} days.`, html`<code>keelway apply -f FILE</code> with a manifest of kind <code>Schedule</code> triggers sequences by the clock.`))}
       ${entries.length > soon.length ? html`<p class="dim">${entries.length - soon.length} more later: ${moment(entries[soon.length].at)} is the next one.</p>` : nothing}`;
   }
@@ -70,8 +74,9 @@ export function open({ params }) {
       html`${s.last ? `${moment(s.last.at)}${s.last.late ? ", late" : ""}${s.last.skipped.length ? `, left out: ${s.last.skipped.join(", ")}` : ""}` : "never"}
         ${(s.runs ?? []).map((r) => html`<div><a href=${to("delivery", s.project, r.shkeptncontext)}>${r.service} ${shortId(r.shkeptncontext)}</a></div>`)}`])}
     <h2>Windows</h2>
-    <p class="dim">They stand in shipyards and pipelines. Above is when a stage opens that something waits for.</p>
-    ${names().map((project) => (/\bwindows\b/.test(texts.get(project)?.text) ? folded(`Shipyard of ${project}`, texts.get(project).text) : nothing))}`;
+    ${names().map((project) => (plans.get(project)?.stages ?? []).filter((stage) => stage.windows.length).map((stage) => html`<h3>${stage.name} of ${project}</h3>
+      <ul>${stage.windows.map((window) => html`<li>${oneLine(window, 300)}</li>`)}</ul>`))}
+    <p class="dim">Windows of pipelines are shown above when something waits for them.</p>`;
 
   return {
     title: () => "Calendar",

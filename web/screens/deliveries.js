@@ -8,7 +8,7 @@ import { may } from "../lib/session.js";
 import { several } from "../lib/several.js";
 
 const PAGE = 50;
-const STATES = ["triggered", "started", "waiting", "paused", "finished", "aborted", "timedOut"];
+const STATES = ["triggered", "started", "waiting", "waitingForApproval", "paused", "finished", "aborted", "timedOut"];
 const WORDS = {
   pause: "The tasks that run go on; the next ones do not begin.",
   resume: "They go on where they are.",

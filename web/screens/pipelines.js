@@ -95,7 +95,7 @@ function one({ parts: [namespace, name] }) {
     const trigger = may("trigger", namespace);
     const waits = why?.reason === "ApprovalNeeded" && about.revision && may(`approve:${e.name}`, namespace);
     if (!trigger && !waits) return nothing;
-    const going = it && !it.completed && it.phase !== "succeeded";
+    const going = it && !it.completed && !(it.phase in ENDS && it.phase !== "failed");
     const failed = it && ["failed", "abandoned", "rejected"].includes(it.phase);
     return html`<p class="buttons">
       ${waits ? html`<button class="primary" @click=${() => decidePipeline(about, "approve")}>Approve ${e.name}</button>

@@ -1,4 +1,4 @@
-// Shipyards: the stages of a project as a drawing, with what has run there and what stands there; its text and its revisions.
+// Shipyards: the stages of a project as a drawing, with what follows what and what stands there; its text and its revisions.
 
 import { ago, command, cut, empty, html, nothing, quoted, state, svg } from "../lib/view.js";
 import { about, moves, oneLine, revision, version } from "../lib/words.js";
@@ -7,8 +7,6 @@ import { change, to } from "../lib/router.js";
 import { changes, folded, follow, loading, table } from "../lib/parts.js";
 import { moment, now } from "../lib/time.js";
 
-/** Of the newest so many executions, the drawing shows what follows what. */
-const SEEN = 100;
 /** What began and ended between two looks is seen after so long. */
 const NEWS_MS = 60_000;
 /** Services that the drawing shows in a stage. The table shows all. */
@@ -33,20 +31,16 @@ function list() {
   };
 }
 
-/** stage → sequences `{name, tasks, after}`, as executions show them: `after` has the names of what started them. */
-function structure(stages, seen) {
-  const byId = new Map(seen.map((x) => [x.id, x]));
-  const found = new Map(stages.map((stage) => [stage, new Map()]));
-  for (const x of seen) {
-    const sequences = found.get(x.stage);
-    if (!sequences) continue;
-    const it = sequences.get(x.sequence) ?? { name: x.sequence, tasks: [], after: new Set() };
-    sequences.set(x.sequence, it);
-    if (x.tasks?.length > it.tasks.length) it.tasks = x.tasks.map((task) => task.name);
-    const parent = byId.get(x.parent);
-    if (parent) it.after.add(`${parent.stage}.${parent.sequence}`);
-  }
-  return [...found].map(([stage, sequences]) => [stage, [...sequences.values()]]);
+/** stage → sequences `{name, tasks, after}`: `after` has what starts them, and `on` the same in words. */
+function structure(plan) {
+  const sources = ({ event }) => {
+    const [stage, what] = event.replace(/\.finished$/, "").split(".");
+    const all = plan.stages.find((one) => one.name === stage)?.sequences ?? [];
+    return all.filter((s) => s.name === what || s.tasks.includes(what)).map((s) => `${stage}.${s.name}`);
+  };
+  const words = ({ event, selector }) => `${event}${selector.length ? ` with ${selector.join(", ")}` : ""}`;
+  const sequence = (s) => ({ ...s, after: new Set(s.triggeredOn.flatMap(sources)), on: s.triggeredOn.map(words) });
+  return plan.stages.map((stage) => [stage.name, stage.sequences.map(sequence)]);
 }
 
 function drawing(name, all, cells) {
@@ -82,22 +76,20 @@ function drawing(name, all, cells) {
 
 function one(name, held) {
   const base = path`/v1/project/${name}`;
-  let [stages, cells, seen, revisions, text, diff, last, since] = [[], [], [], [], "", undefined, "", 0];
+  let [plan, cells, revisions, text, diff, last, since] = [undefined, [], [], "", undefined, "", 0];
 
   async function read(signal) {
-    const executions = async (values) => (await api.get(`/v1/sequence-execution${query({ project: name, pageSize: SEEN, ...values })}`, { signal })).sequenceExecutions;
-    const open = await executions({ open: true });
+    const { sequenceExecutions: open } = await api.get(`/v1/sequence-execution${query({ project: name, pageSize: 100, open: true })}`, { signal });
     const page = await api.all(`${base}/shipyard/revisions`, {}, "revisions", { signal, most: 1 });
-    if (page[0]?.number !== revisions[0]?.number || !stages.length) {
-      stages = (await api.all(`${base}/stage`, {}, "stages", { signal })).map((s) => s.stageName);
+    if (page[0]?.number !== revisions[0]?.number || !plan) {
+      plan = await api.get(`${base}/shipyard/plan`, { signal });
       text = await api.get(`${base}/shipyard`, { signal });
       revisions = page;
     }
-    // What has run and what stands where is read again when something has begun or ended, and now and then: it may have done both.
+    // What stands where is read again when something has begun or ended, and now and then: it may have done both.
     const sum = JSON.stringify(open.map((x) => x.id));
     if (sum !== last || now() - since > NEWS_MS) {
       since = now();
-      seen = await executions();
       cells = await api.all(`${base}/environment`, {}, "environments", { signal, most: 5 });
       last = sum;
     }
@@ -119,15 +111,14 @@ function one(name, held) {
     routed: follow(held),
     read,
     view: () => {
-      if (!stages.length) return html`<h1>Shipyard of ${name}</h1>${loading}`;
-      const all = structure(stages, seen);
+      if (!plan) return html`<h1>Shipyard of ${name}</h1>${loading}`;
+      const all = structure(plan);
       return html`<p><a href=${to("shipyard")}>‹ Shipyards</a> · <a href=${to("environments", { project: name })}>Environments of ${name}</a></p>
         <h1>Shipyard of ${name}</h1>
-        <p class="dim">Sequences, and what follows what, are those of the newest ${SEEN} executions: what has not run is in the text only.</p>
         ${drawing(name, all, cells)}
         ${table("Stages", ["Stage", "Sequences", "Services"], all, ([stage]) => stage, ([stage, sequences]) => [stage,
-          sequences.length ? sequences.map((s) => html`<div><strong>${s.name}</strong>: ${s.tasks.join(", ")} <span class="dim">${s.after.size ? `after ${[...s.after].join(", ")}` : ""}</span></div>`)
-            : html`<span class="dim">none has run yet</span>`,
+          sequences.length ? sequences.map((s) => html`<div><strong>${s.name}</strong>: ${s.tasks.join(", ")} <span class="dim">${s.on.length ? `after ${s.on.join(", or ")}` : ""}</span></div>`)
+            : html`<span class="dim">none</span>`,
           cells.filter((c) => c.stage === stage).map((c) => html`<div>${c.service} <strong>${version(c.image) || "no version"}</strong> <span class="dim">${ago(c.since)}</span>
             ${(c.coming ?? []).map((x) => html`<a class="line" href=${to("delivery", name, x.shkeptncontext)}>${state(about(x))}</a>`)}</div>`)])}
         ${cells.cut ? cut("Only the first 500 services are shown here.") : nothing}

