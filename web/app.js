@@ -30,6 +30,7 @@ let screen;
 let address;
 let poll;
 let problem;
+let keeping;
 
 function draw() {
   if (!token() || !whoami()) {
@@ -100,6 +101,8 @@ async function open() {
     return draw();
   }
   address = path;
+  clearTimeout(keeping);
+  const place = history.state;
   poll?.end();
   [screen, problem, poll] = [undefined, undefined, undefined];
   const name = parts[0] ?? "environments";
@@ -118,7 +121,7 @@ async function open() {
   poll = own;
   draw();
   await own.again();
-  if (poll === own) scrolled();
+  if (poll === own) back(place);
 }
 
 function changed() {
@@ -129,16 +132,24 @@ function changed() {
   draw();
 }
 
-/** Back where one was. */
-function scrolled() {
-  if (history.state?.scroll) scrollTo(0, history.state.scroll);
+/** Back where one was, with the parts open that were. */
+function back(place) {
+  for (const i of place?.open ?? []) document.querySelectorAll("#main details")[i]?.setAttribute("open", "");
+  if (place?.scroll) scrollTo(0, place.scroll);
 }
 
-let scrolling;
-addEventListener("scroll", () => {
-  clearTimeout(scrolling);
-  scrolling = setTimeout(() => history.replaceState({ ...history.state, scroll: scrollY }, ""), 100);
-});
+/** Keeps it in this entry of the history; not while a screen is loading, which is short. */
+function keep() {
+  if (!poll?.state.at) return;
+  const open = [...document.querySelectorAll("#main details")].flatMap((part, i) => (part.open ? [i] : []));
+  history.replaceState({ ...history.state, scroll: scrollY, open }, "");
+}
+for (const event of ["scroll", "toggle"]) {
+  addEventListener(event, () => {
+    clearTimeout(keeping);
+    keeping = setTimeout(keep, 100);
+  }, true);
+}
 
 function leave(why) {
   signOut();
