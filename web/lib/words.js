@@ -19,9 +19,9 @@ const DIGEST = /[0-9a-f]{20,}$/i;
 
 /** One line of at most so many characters, without control characters. */
 export function oneLine(text, most = 160) {
-  const line = String(text ?? "").replace(/[\p{Cc}\u2028\u2029]+/gu, " ").trim();
+  const line = String(text ?? "").split(/[\p{White_Space}\p{Cc}]+/u).filter(Boolean).join(" ");
   const letters = [...line];
-  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : line;
+  return letters.length > most ? `${letters.slice(0, most - 1).join("").trimEnd()}…` : line;
 }
 
 /** The version that an image names: its tag, the beginning of its digest, or what names a package or a function's version. */
