@@ -1,6 +1,6 @@
 // What the fields of the API mean in words. They are those of `keelway watch`: a screen and a terminal can be compared line by line.
 
-import { age, between, left } from "./time.js";
+import { age, between, left, now } from "./time.js";
 
 /** Signs with their meaning, which is read aloud where the sign is shown. */
 export const SIGNS = {
@@ -15,6 +15,8 @@ export const SIGNS = {
   none: ["–", "not reached"],
 };
 
+/** A task that has waited this long for an executor is worth a word. */
+const PATIENCE_MS = 15_000;
 const DIGEST = /[0-9a-f]{20,}$/i;
 
 /** One line of at most so many characters, without control characters. */
@@ -72,7 +74,8 @@ function open(x, waits) {
         const counts = waits.until ? `, counts in ${left(waits.until)}` : "";
         return { sign: "waits", what: `${task}: ${oneLine(waits.answeredBy, 40)} answered without .started${counts}`, time: since };
       }
-      return { sign: "waits", what: `${task}: no executor`, time: since };
+      // Before, an executor may be about to answer.
+      return { sign: "waits", what: now() - Date.parse(waits.since) >= PATIENCE_MS ? `${task}: no executor` : task, time: since };
     case "approval":
       return { sign: "person", what: "approval", time: since };
     case "resume":
@@ -80,7 +83,7 @@ function open(x, waits) {
     case "delay":
       return { sign: "waits", what: `${task} due in ${left(waits.until) || "a while"}`, time: "" };
     default:
-      return { sign: "runs", what: task, time: since };
+      return { sign: "runs", what: waits.by ? `${task} by ${oneLine(waits.by, 30)}` : task, time: since };
   }
 }
 
