@@ -226,6 +226,7 @@ def run(state):
     some = next(iter(deliveries))[:8]
     say(f"""
 The stack and its executors stay up. Where to look next:
+  {page(env)}   the page; sign in with the token {env["KEELWAY_TOKEN"]}
   {env_command(state)}   the variables and the command in your shell
   keelway watch --log {some}   one delivery again, with every event
   keelway get sequences --project {PROJECT}   all of them
@@ -234,6 +235,11 @@ The stack and its executors stay up. Where to look next:
   keelway rollout history greeter -p greetings   the versions of the function
   make logs   what the functions logged
   make down   end it all""")
+
+
+def page(env):
+    """The address of the web page."""
+    return f"{env['KEELWAY_API'].rstrip('/')}/ui/"
 
 
 def env_command(state):

@@ -14,6 +14,7 @@ mod fence;
 mod keptn;
 mod kinds;
 mod overview;
+mod page;
 mod pipelines;
 mod webhooks;
 
@@ -22,9 +23,11 @@ pub use fence::auth::Tokens;
 pub use fence::client::Client;
 pub use fence::raw::answer;
 pub use fence::route::Served;
+pub use page::SignIn;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use axum::middleware::from_fn_with_state;
 use fence::input::Argument;
 use fence::memory::Memory;
 use fence::route::{Route, served};
@@ -79,6 +82,8 @@ pub struct Settings {
     pub stack: String,
     /// The accepted identity providers.
     pub identities: Option<Identities>,
+    /// At which of them people sign in to the page.
+    pub sign_in: SignIn,
     /// The rate limits of callers.
     pub paces: Paces,
     /// The guard of requests to identity providers.
@@ -193,7 +198,8 @@ pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
     routes::<P>().iter().flat_map(Route::listed).collect()
 }
 
-/// All routes, behind the fence and the check of permissions.
+/// All routes, behind the fence and the check of permissions, and the page, which is public.
 pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Served {
-    served(routes(), api)
+    let page = from_fn_with_state(api.clone(), page::serve::<P>);
+    served(routes(), api).behind(|router| router.layer(page))
 }

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use keelway_api::{Api, Paces, Settings, Tokens, answer, router};
+use keelway_api::{Api, Paces, Settings, SignIn, Tokens, answer, router};
 use keelway_lambda::aws;
 use keelway_lambda::incoming::About;
 use keelway_outgoing::{Guard, Hosts};
@@ -29,6 +29,8 @@ async fn main() -> Result<(), Error> {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
         deployments: config.deployments(),
+        sign_in: SignIn::parse(&config.page_sign_in, config.identities.as_ref())
+            .map_err(|why| format!("KEELWAY_PAGE_SIGN_IN: {why}"))?,
         identities: config.identities.clone(),
         paces: Paces { token: config.token_requests, address: config.address_requests },
         guard: Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback),

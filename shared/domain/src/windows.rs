@@ -6,7 +6,7 @@ mod gate;
 #[cfg(test)]
 mod tests;
 
-pub use gate::{Gate, gate, never, why};
+pub use gate::{Closure, Gate, closures, gate, never, why};
 
 use crate::time::{Span, Timestamp};
 use chrono::{DateTime, LocalResult, NaiveDate, NaiveDateTime, TimeZone, Utc};

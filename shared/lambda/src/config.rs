@@ -55,6 +55,9 @@ pub struct Config {
     /// `KEELWAY_OIDC_ISSUERS`, `KEELWAY_OIDC_AUDIENCE` (keelway), `KEELWAY_OIDC_GRANTS`: the identity providers whose tokens the
     /// API accepts. `None` without an issuer.
     pub identities: Option<Identities>,
+    /// `KEELWAY_PAGE_SIGN_IN`, optional: at which of these people sign in to the page, and further origins that this takes,
+    /// separated by blanks.
+    pub page_sign_in: String,
     /// `KEELWAY_TOKEN_REQUESTS` (6000; 0 = no limit): the most requests a minute with the same token.
     pub token_requests: u32,
     /// `KEELWAY_ADDRESS_REQUESTS` (6000; 0 = no limit): the most requests a minute from the same address.
@@ -159,6 +162,7 @@ impl Config {
             max_receives: env.number("KEELWAY_MAX_RECEIVES", 10, (1, 1000)),
             token_sha256: env.hashes("KEELWAY_TOKEN_SHA256"),
             identities: env.identities(),
+            page_sign_in: env.optional("KEELWAY_PAGE_SIGN_IN").unwrap_or_default(),
             token_requests: env.number("KEELWAY_TOKEN_REQUESTS", 6000, (0, 1_000_000)),
             address_requests: env.number("KEELWAY_ADDRESS_REQUESTS", 6000, (0, 1_000_000)),
             max_message_age: Span::seconds(env.number("KEELWAY_MAX_MESSAGE_AGE", 300, (60, 864_000)).into()),

@@ -9,6 +9,7 @@ pub mod keptn;
 pub mod operations;
 mod overview;
 mod page;
+mod plan;
 pub mod promotions;
 pub mod schedules;
 mod wait;
@@ -19,7 +20,7 @@ pub use definitions::*;
 pub use execution::*;
 pub use overview::*;
 pub use page::{Clock, Listed, Nothing, Page, PageKey};
-
+pub use plan::*;
 pub use wait::*;
 
 use page::page;

@@ -118,7 +118,7 @@ fn discreet(caller: &Caller, mut response: Response) -> Response {
 }
 
 /// The refusal for too many requests.
-fn hurried(of: &str, most: u32, after: Span) -> Refused {
+pub fn hurried(of: &str, most: u32, after: Span) -> Refused {
     let detail = format!("the same {of} may send {most} requests a minute: try again after the time in the header Retry-After");
     Refused::too_many(detail, after)
 }

@@ -44,6 +44,10 @@ use tracing::Instrument;
 #[derive(Debug, Clone)]
 pub struct NoUri(pub String);
 
+/// What the local cloud puts before the page's paths, as an extension of the request: the page's addresses contain it.
+#[derive(Debug, Clone)]
+pub struct Mounted(pub String);
+
 /// Logs, renders refusals, and stops panics.
 pub async fn fence(mut request: Request, next: Next) -> Response {
     let no_uri = request.extensions_mut().remove::<NoUri>();
@@ -126,12 +130,36 @@ fn is_prefix(text: &str, emulated: bool) -> bool {
 
 /// The request without the prefixes that Keptn's clients and, if `emulated`, the local cloud put before `/v1/` or [`DATASTORE`].
 pub fn without_prefix<B>(request: axum::http::Request<B>, emulated: bool) -> axum::http::Request<B> {
+    if emulated && let Some(at) = page_at(request.uri().path()) {
+        return mounted(request, at);
+    }
     let path = request.uri().path();
     let at = path.find("/v1/").or_else(|| path.strip_suffix(DATASTORE).map(str::len)).filter(|at| *at > 0);
     let Some(at) = at.filter(|at| is_prefix(&path[..*at], emulated)) else { return request };
     let (mut parts, body) = request.into_parts();
     let kept = parts.uri.path_and_query().and_then(|path| path.as_str().get(at..)).and_then(|path| path.parse::<Uri>().ok());
     if let Some(uri) = kept {
+        parts.uri = uri;
+    }
+    axum::http::Request::from_parts(parts, body)
+}
+
+/// Where the path of the page begins, behind the prefix of the local cloud.
+fn page_at(path: &str) -> Option<usize> {
+    let rest = path.strip_prefix(EMULATED)?;
+    let at = rest.find('/').unwrap_or(rest.len());
+    matches!(&rest[at..], "" | "/" | "/ui").then_some(()).or_else(|| rest[at..].starts_with("/ui/").then_some(()))?;
+    Some(EMULATED.len() + at)
+}
+
+/// The request without what is before `at`.
+fn mounted<B>(request: axum::http::Request<B>, at: usize) -> axum::http::Request<B> {
+    let (mut parts, body) = request.into_parts();
+    let all = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    let (before, rest) = all.split_at(at);
+    let slash = if rest.starts_with('/') { "" } else { "/" };
+    if let Ok(uri) = format!("{slash}{rest}").parse() {
+        parts.extensions.insert(Mounted(before.to_owned()));
         parts.uri = uri;
     }
     axum::http::Request::from_parts(parts, body)
@@ -182,6 +210,22 @@ mod tests {
         let emulated = "/_aws/lambda-url/a1b2/v1/event";
         let request = Request::builder().uri(emulated).body(Body::empty()).unwrap();
         assert_eq!(without_prefix(request, false).uri().path(), emulated, "only the local cloud has it");
+    }
+
+    #[test]
+    fn the_page_is_behind_the_prefix_of_the_local_cloud_and_of_no_other() {
+        for (given, kept) in [
+            ("/_aws/lambda-url/a1b2", "/"),
+            ("/_aws/lambda-url/a1b2/", "/"),
+            ("/_aws/lambda-url/a1b2/ui", "/ui"),
+            ("/_aws/lambda-url/a1b2/ui/?code=1", "/ui/?code=1"),
+            ("/_aws/lambda-url/a1b2/uib", "/_aws/lambda-url/a1b2/uib"),
+            ("/other/ui/", "/other/ui/"),
+        ] {
+            let request = |emulated| without_prefix(Request::builder().uri(given).body(Body::empty()).unwrap(), emulated);
+            assert_eq!(request(true).uri().to_string(), kept, "{given}");
+            assert_eq!(request(false).uri().to_string(), given);
+        }
     }
 
     #[test]

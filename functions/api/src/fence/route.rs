@@ -112,6 +112,13 @@ where
     }
 }
 
+impl Served {
+    /// With a layer before all of it.
+    pub fn behind(self, layer: impl FnOnce(Router) -> Router) -> Self {
+        Self(layer(self.0))
+    }
+}
+
 /// These routes, behind the fence and the check of who may use them.
 pub fn served<P: Ports + Secrets + 'static>(routes: Vec<Route<P>>, api: Api<P>) -> Served {
     let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();

@@ -10,6 +10,7 @@ mod events;
 mod integrations;
 mod monitoring;
 mod overrides;
+mod plan;
 mod projects;
 mod resources;
 mod retry;
@@ -38,6 +39,7 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
         route!(projects::one),
         route!(administration::delete),
         route!(projects::shipyard),
+        route!(plan::plan),
         route!(revisions::list),
         route!(revisions::one),
         route!(revisions::compare),

@@ -65,6 +65,7 @@ fn settings() -> Settings {
         stack: "test-api".into(),
         deployments: here(),
         identities: None,
+        sign_in: keelway_api::SignIn::default(),
         paces: Paces::default(),
         guard: Guard::new(Hosts::default()),
     }
@@ -122,6 +123,11 @@ impl Stand {
     /// With identity providers, and what requests to them may reach.
     pub fn with_identities_behind(guard: Guard, identities: Option<Identities>) -> Self {
         Self::on(Limits::default(), Known::default(), |settings| (settings.identities, settings.guard) = (identities, guard))
+    }
+
+    /// With an identity provider at which people sign in to the page.
+    pub fn with_sign_in(identities: Option<Identities>, sign_in: keelway_api::SignIn) -> Self {
+        Self::on(Limits::default(), Known::default(), |settings| (settings.identities, settings.sign_in) = (identities, sign_in))
     }
 
     fn on(limits: Limits, secrets: Known, change: impl FnOnce(&mut Settings)) -> Self {

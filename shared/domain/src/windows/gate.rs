@@ -179,6 +179,35 @@ pub fn never(windows: &[Window]) -> bool {
     })
 }
 
+/// A time in which the gate is closed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closure {
+    /// Its beginning, or the beginning of the search if the gate is closed then.
+    pub from: Timestamp,
+    /// When the gate opens again. `None`: no opening was found within two years.
+    pub until: Option<Timestamp>,
+    /// Why, as at its beginning.
+    pub why: String,
+}
+
+/// When the gate is closed between two times: the first `most` closures.
+pub fn closures(windows: &[Window], from: Timestamp, until: Timestamp, most: usize) -> Vec<Closure> {
+    let (mut search, mut found, mut at) = (Search::of(windows), vec![], from);
+    while at < until && found.len() < most && search.computed() < search.most {
+        let opens = search.from(at);
+        if opens != Some(at) {
+            found.push(Closure { from: at, until: opens, why: why(windows, at) });
+        }
+        let Some(open) = opens else { break };
+        // It may close when a window that allows ends, or one that denies begins.
+        let ends = search.allow.iter_mut().filter_map(|window| window.closes(open));
+        let begins = search.deny.iter_mut().filter_map(|window| window.opens(open));
+        let Some(next) = ends.chain(begins).min() else { break };
+        at = next;
+    }
+    found
+}
+
 /// Why the gate is closed at a time: the reason of a window, or the kind of windows that keeps it closed.
 pub fn why(windows: &[Window], now: Timestamp) -> String {
     let denies =

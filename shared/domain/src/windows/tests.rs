@@ -306,3 +306,40 @@ fn windows_are_kept_as_they_were_before_there_were_reasons() {
     let freeze = once(Kind::Deny, "2026-12-23T17:00:00Z", "2027-01-02T07:00:00Z");
     assert_eq!(serde_json::from_str::<Window>(&serde_json::to_string(&freeze).unwrap()).unwrap(), freeze);
 }
+
+#[test]
+fn closures_are_what_the_gate_says_from_one_time_to_another() {
+    let shown = |windows: &[Window], from: &str, until: &str, most: usize| {
+        let found = closures(windows, at(from), at(until), most);
+        let line = |closed: Closure| {
+            let until = closed.until.map_or_else(|| "never".to_owned(), Timestamp::rfc3339);
+            format!("{} {until} {}", closed.from.rfc3339(), closed.why)
+        };
+        found.into_iter().map(line).collect::<Vec<_>>()
+    };
+    // Office hours, and a freeze that begins in the middle of a day.
+    let mut freeze = once(Kind::Deny, "2026-11-25T12:00:00Z", "2026-11-27T08:00:00Z");
+    freeze.reason = Some("audit".into());
+    let office = [window(Kind::Allow, "0 9 * * MON-FRI", 8, "UTC"), freeze];
+    assert_eq!(
+        shown(&office, "2026-11-24T10:00:00Z", "2026-11-30T10:00:00Z", 100),
+        [
+            "2026-11-24T17:00:00.000Z 2026-11-25T09:00:00.000Z no window that allows is open",
+            "2026-11-25T12:00:00.000Z 2026-11-27T09:00:00.000Z audit",
+            "2026-11-27T17:00:00.000Z 2026-11-30T09:00:00.000Z no window that allows is open",
+        ]
+    );
+    assert_eq!(shown(&office, "2026-11-24T10:00:00Z", "2026-11-30T10:00:00Z", 1).len(), 1);
+    // Closed at the beginning, and two windows that overlap are one opening.
+    let two = [window(Kind::Allow, "0 9 * * *", 4, "UTC"), window(Kind::Allow, "0 12 * * *", 4, "UTC")];
+    assert_eq!(
+        shown(&two, "2026-11-24T08:00:00Z", "2026-11-25T00:00:00Z", 100),
+        [
+            "2026-11-24T08:00:00.000Z 2026-11-24T09:00:00.000Z no window that allows is open",
+            "2026-11-24T16:00:00.000Z 2026-11-25T09:00:00.000Z no window that allows is open",
+        ]
+    );
+    let over = [once(Kind::Allow, "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z")];
+    assert_eq!(shown(&over, "2026-11-25T00:00:00Z", "2026-11-26T00:00:00Z", 100).len(), 1);
+    assert_eq!(shown(&[], "2026-11-25T00:00:00Z", "2026-11-26T00:00:00Z", 100), Vec::<String>::new());
+}

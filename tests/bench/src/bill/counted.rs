@@ -79,6 +79,7 @@ impl Stand {
             stack: "bench".into(),
             deployments: deployments::Limits::default(),
             identities: None,
+            sign_in: keelway_api::SignIn::default(),
             paces: Paces::default(),
             guard: Guard::new(Hosts::default()),
         };

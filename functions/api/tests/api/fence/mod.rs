@@ -7,6 +7,7 @@ pub mod identity;
 mod limited;
 mod openapi;
 mod paces;
+mod page;
 mod people;
 mod raw;
 mod repeated;

@@ -12,6 +12,7 @@ mod freeze;
 mod gateway;
 mod integrations;
 mod long;
+mod plan;
 mod reads;
 mod resources;
 mod revisions;
