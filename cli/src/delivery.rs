@@ -294,7 +294,11 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
                 _ if open.count() > 1 => format!(" --stage {stage}"),
                 _ => String::new(),
             };
-            hint(format!("keelway approve {id}{which}"), format!("{subject} to {stage}"))
+            // Of an approval after the deployment, it is there already.
+            let deployed =
+                |task: &TaskState| task.name == "deployment" && matches!(task.result.as_deref(), Some("pass" | "warning"));
+            let word = if execution.tasks.iter().any(deployed) { "in" } else { "to" };
+            hint(format!("keelway approve {id}{which}"), format!("{subject} {word} {stage}"))
         }
         Some(waits) if waits.reason == "window" => {
             hint(format!("keelway override {id} --stage {stage} -m WHY"), format!("{subject} waits until {stage} opens"))

@@ -51,10 +51,17 @@ impl Approval {
         let same = |pointer| self.text(pointer) == other.text(pointer);
         self.id() != other.id() && ["/shkeptncontext", "/data/project", "/data/stage", "/data/service"].into_iter().all(same)
     }
-    /// `carts 1.4.0 to production`
+    /// What runs there now, if that is known.
+    fn runs(&self) -> String {
+        let from = self.text("/from");
+        if from.is_empty() { String::new() } else { version(from) }
+    }
+    /// `carts 1.4.0 to production`; `in`, if it runs there already.
     fn subject(&self) -> String {
         let subject = [self.text("/data/service"), &self.version()].join(" ");
-        format!("{} to {}", subject.trim(), self.text("/data/stage"))
+        let image = self.text("/data/configurationChange/values/image");
+        let word = if !image.is_empty() && self.text("/from") == image { "in" } else { "to" };
+        format!("{} {word} {}", subject.trim(), self.text("/data/stage"))
     }
 }
 
@@ -90,12 +97,16 @@ pub fn listed(approvals: &[Approval], format: Format) -> Table {
     }
     let contexts: Vec<&str> = approvals.iter().map(Approval::context).collect();
     let ids = has_twins(approvals);
-    let head = ["CONTEXT", "SERVICE", "VERSION", "STAGE", "WAITS", "RESULT", "PROJECT", "ID"];
-    let mut table = Table::new(&head[..head.len() - usize::from(!ids)]);
+    let known = approvals.iter().any(|approval| !approval.runs().is_empty());
+    let head = ["CONTEXT", "SERVICE", "VERSION", "RUNS", "STAGE", "WAITS", "RESULT", "PROJECT", "ID"];
+    let shown = |title: &&&str| (known || **title != "RUNS") && (ids || **title != "ID");
+    let mut table = Table::new(&head.iter().filter(shown).copied().collect::<Vec<_>>());
     for (approval, id) in approvals.iter().zip(short_ids(&contexts)) {
         let [service, stage, result, project] =
             ["service", "stage", "result", "project"].map(|name| data(approval, &[name]).concat());
-        let mut row = vec![id, service, approval.version(), stage, approval.age.clone(), result, project];
+        let mut row = vec![id, service, approval.version()];
+        row.extend(known.then(|| approval.runs()));
+        row.extend([stage, approval.age.clone(), result, project]);
         row.extend(ids.then(|| approval.id().to_owned()));
         table.row(row);
     }

@@ -157,3 +157,22 @@ fn a_watch_ends_when_nothing_waits() {
     let late = api.run(&["status", "--watch", "--timeout", "1s"]);
     assert_eq!((late.code, late.err.contains("something still waits after 1s")), (1, true), "{late:?}");
 }
+
+#[test]
+fn approvals_say_what_runs_where_they_go() {
+    let api = Api::start();
+    let approval = |context: &str, from: Value| {
+        json!({
+            "specversion": "1.0", "type": "sh.keptn.event.approval.triggered", "id": context, "time": "2026-11-21T08:00:02.000Z", "shkeptncontext": context, "from": from,
+            "data": {"project": "shop", "stage": "production", "service": "carts", "configurationChange": {"values": {"image": "r/carts:1.4.0"}}}
+        })
+    };
+    api.world().open = vec![approval(CARTS, json!("r/carts:1.3.2")), approval(MAIL, json!("r/carts:1.4.0"))];
+    api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
+    let listed = api.run(&["get", "approvals"]);
+    let lines: Vec<Vec<&str>> = listed.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0][..4], ["CONTEXT", "SERVICE", "VERSION", "RUNS"], "{listed:?}");
+    assert_eq!((lines[1][..4].to_vec(), lines[2][3]), (vec!["139a703f", "carts", "1.4.0", "1.3.2"], "1.4.0"));
+    // What is there already is approved in its stage.
+    assert!(listed.err.contains("carts 1.4.0 to production") && listed.err.contains("carts 1.4.0 in production"), "{listed:?}");
+}
