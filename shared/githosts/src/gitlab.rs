@@ -228,8 +228,12 @@ impl Client for GitLab {
     }
 
     async fn merge(&self, of: &Repository, request: &Request) -> Result<Merge, HostError> {
-        if request.mergeable == Some(false) {
-            return Ok(Merge::Refused("it conflicts with the base branch".to_owned()));
+        match request.mergeable {
+            // GitLab still looks for conflicts (`unchecked`, `checking`, `preparing`), which it begins when a merge request is
+            // read, or it waits for a pipeline or an approval. Asked to merge, it would refuse, and not say which of these it was.
+            None => return Ok(Merge::NotYet("GitLab does not report it as mergeable yet".to_owned())),
+            Some(false) => return Ok(Merge::Refused("it conflicts with the base branch".to_owned())),
+            Some(true) => {}
         }
         let what = format!("merge request {}", request.number);
         let call = self.call(Method::PUT, of, &format!("/merge_requests/{}/merge", request.number), &what);
@@ -245,7 +249,7 @@ impl Client for GitLab {
                 Err(HostError::new(Kind::Forbidden, message))
             }
             409 => Ok(Merge::HeadMoved),
-            // A pipeline, an approval or a check is missing; or the merge failed, and the next look reports a conflict.
+            // Something has changed since it was read: the next look reports what.
             405 | 406 | 422 => Ok(Merge::NotYet(answer.words())),
             _ => Err(answer.error()),
         }

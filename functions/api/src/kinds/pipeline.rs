@@ -68,21 +68,32 @@ impl Kind for PipelineManifest {
         Outside { namespace, others, resources, vouched: definition.vouched, ..Outside::default() }
     }
 
-    /// Those that carry back what others promote.
+    /// Those that carry back what others promote, and those that may.
     async fn warnings<P: Ports>(&self, api: &Api<P>) -> Answer<Vec<Finding>> {
         let of = self.said().at();
-        let warning = |other: Address| Finding {
+        let warning = |message: String| Finding {
             severity: Severity::Warning,
             file: FILE.to_owned(),
             line: 1,
             column: 1,
             path: "spec.environments".to_owned(),
-            message: format!(
-                "of {of} make a circle with those of {other}: it carries to the first environment what comes from there, so two revisions \
-                 change places for ever; let one pipeline begin elsewhere"
-            ),
+            message,
             snippet: None,
         };
-        Ok(api.promotions().circle(&of, &self.definition).await?.into_iter().map(warning).collect())
+        let circle = |other: &Address| {
+            format!(
+                "of {of} make a circle with those of {other}: it carries to the first environment what comes from there, so two revisions \
+                 change places for ever; let one pipeline begin elsewhere"
+            )
+        };
+        let unread = |other: &Address| {
+            format!(
+                "of {of} are shared with {other}, which cannot be read: whether the two make a circle is not known; apply {other} again, or \
+                 bring this installation to the version that wrote it"
+            )
+        };
+        let found = api.promotions().circle(&of, &self.definition).await?;
+        let messages = found.with.iter().map(circle).chain(found.unread.iter().map(unread));
+        Ok(messages.map(warning).collect())
     }
 }

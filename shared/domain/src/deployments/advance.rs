@@ -212,7 +212,9 @@ impl Step<'_> {
             self.start(deployment);
             return Condition::default();
         }
-        self.next.settling = Some(settling);
+        // It is over for whoever looks next, too, by whatever clock: one that is behind would have the change settle once more, and
+        // the wake-up would undo that.
+        self.next.settling = Some(Settling { due: Timestamp(0), ..settling });
         if definition.concurrency == Concurrency::Supersede {
             self.supersede();
             // Nobody had claimed the deployment, so it has ended already.

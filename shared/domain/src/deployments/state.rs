@@ -178,7 +178,7 @@ pub struct Settling {
     /// When the first change happened.
     #[serde(rename = "s")]
     pub since: Timestamp,
-    /// When it becomes a version, if nothing else changes.
+    /// When it becomes a version, if nothing else changes. 0: that time has passed, and it waits for what runs.
     #[serde(rename = "d")]
     pub due: Timestamp,
     /// The causes of the version.

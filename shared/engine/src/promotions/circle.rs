@@ -13,12 +13,22 @@ use std::collections::BTreeSet;
 /// The most pipelines of one target that are checked.
 const MOST: usize = 100;
 
+/// What the other pipelines of a namespace make of one.
+#[derive(Debug, Default)]
+pub struct Circle {
+    /// Those that promote its revisions back to its first environment.
+    pub with: Vec<Address>,
+    /// Those of which this is not known, because a newer version has written them, or they are damaged.
+    pub unread: Vec<Address>,
+}
+
 impl<P: Ports> Promotions<P> {
-    /// The pipelines of the same namespace that promote the revisions of this pipeline back to its first environment.
+    /// The pipelines of the same namespace that promote the revisions of this pipeline back to its first environment. One that
+    /// cannot be read keeps nobody from applying another one.
     ///
     /// # Errors
     /// A port fails.
-    pub async fn circle(&self, of: &Address, definition: &Definition) -> Result<Vec<Address>, PortError> {
+    pub async fn circle(&self, of: &Address, definition: &Definition) -> Result<Circle, PortError> {
         let (first, later) = split(definition);
         let mut others: BTreeSet<Address> = BTreeSet::new();
         for target in first.iter().flat_map(|environment| &environment.targets) {
@@ -30,15 +40,18 @@ impl<P: Ports> Promotions<P> {
         let wanted: Vec<Key> = others.iter().map(keys::definition).collect();
         let items = table::read(&self.ports, &wanted).await?;
         let ours = [places(definition, first), places(definition, later)];
-        let mut circle = vec![];
+        let mut circle = Circle::default();
         for other in others {
-            let Some(applied) = items.get(&keys::definition(&other)).map(definitions::read).transpose()?.flatten() else {
+            let Some(read) = items.get(&keys::definition(&other)).map(definitions::read) else { continue };
+            let Ok(applied) = read else {
+                circle.unread.push(other);
                 continue;
             };
+            let Some(applied) = applied else { continue };
             let (first, later) = split(&applied.spec);
             let theirs = [places(&applied.spec, first), places(&applied.spec, later)];
             if !ours[0].is_disjoint(&theirs[1]) && !ours[1].is_disjoint(&theirs[0]) {
-                circle.push(other);
+                circle.with.push(other);
             }
         }
         Ok(circle)

@@ -1,5 +1,5 @@
-//! Every case of promotions that can be told in real time, on the deployed stack, each with a git host of its own. The four forms
-//! of host take turns.
+//! Every case of promotions that can be told in real time, on the deployed stack, each with a git host of its own, in one
+//! of the four forms.
 
 use crate::bed::Bed;
 use crate::cases::listed_in;
@@ -8,7 +8,7 @@ use keelway_cloud_tests::promotions::{PromotionsCloud, why_not};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
 use keelway_githost::Form;
-use keelway_githost_cases::word;
+use keelway_githost_cases::{form_of, word};
 use keelway_world::case::{Failure, Only, run};
 use keelway_world::promotions::{Case, cases};
 
@@ -28,7 +28,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         cases
     });
     match told {
-        Ok(cases) => cases.into_iter().enumerate().map(|(n, case)| test(case, n)).chain([others.needs(&[])]).collect(),
+        Ok(cases) => cases.into_iter().map(test).chain([others.needs(&[])]).collect(),
         Err(error) => vec![Test::new("promotion cases", move |_: &Bed| Err(error.clone()))],
     }
 }
@@ -54,10 +54,10 @@ fn not_run(cases: &[Case]) -> Outcome {
     ensure(count < cases.len(), || "no case of promotions is run".into())
 }
 
-fn test(case: Case, n: usize) -> Test<Bed> {
+fn test(case: Case) -> Test<Bed> {
     Test::new(format!("promotion cases::{}", case.id), move |bed: &Bed| {
-        let form = FORMS.iter().cycle().skip(n).take(FORMS.len()).find(|form| !case.given.without.contains_key(word(**form)));
-        let form = *form.ok_or_else(|| Problem(format!("no form of host is left for {}", case.id)))?;
+        let form = form_of(&case.id, &FORMS, |form| !case.given.without.contains_key(word(form)));
+        let form = form.ok_or_else(|| Problem(format!("no form of host is left for {}", case.id)))?;
         let mut told = Ok(());
         for _ in 0..TIMES {
             let mut stand = PromotionsCloud::new((&bed.stack, &bed.observer, bed.cloud.raw()), &case, form)?;

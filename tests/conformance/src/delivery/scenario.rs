@@ -241,7 +241,7 @@ impl Scenario for Delivering {
         sim.outlive(self)
     }
     /// The archive has what was published, too.
-    fn past(&self, sim: &Sim<Self>) -> (Vec<Told>, Vec<Told>) {
+    fn past(&self, sim: &Sim<Self>, _: i64) -> (Vec<Told>, Vec<Told>) {
         let log: Vec<_> = sim.world.core().bus.log.clone();
         let events = log.iter().filter_map(engines::published).chain(self.given.iter().cloned());
         let taken = events.flat_map(|event| {

@@ -57,6 +57,8 @@ plants! {
     NothingTakenBack,
     /// Every commit of a config leaves something in it.
     PiledUp,
+    /// What is known of an alarm is forgotten: an older report of it counts.
+    AlarmsForgotten,
 }
 
 /// What is at hand.
@@ -173,6 +175,7 @@ impl Bend for Mistake {
         };
         Some(match plant {
             Plant::CommandObeyedTwice if config && at_hand == AtHand::Command => without(item, "ob"),
+            Plant::AlarmsForgotten if config => without(item, "al"),
             Plant::SuspensionIgnored if config && evaluates => without(item, "su"),
             Plant::PauseIgnored if config && at_hand != AtHand::Command => without(item, "pa"),
             Plant::LeaseIgnored if config && evaluates => at_once(item, "k"),

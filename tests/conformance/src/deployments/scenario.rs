@@ -4,7 +4,7 @@ use super::check::{Watch, read};
 use super::crew::{self, Fate, Heard, Say, lock};
 use super::plan::{self, Edit};
 use super::{Both, Plant, Starter, both};
-use crate::sim::{self, Outcome, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, Outcome, Scenario, Sim, Standing, Stats, Told, Violation};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Config, QUIET};
@@ -67,6 +67,8 @@ pub struct Deploying {
     /// The tasks that were triggered: whose answers they may get, and the ids of those they got.
     pub(super) tasks: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
     pub(super) answers_to_tasks: BTreeSet<String>,
+    /// The executions with these tasks.
+    pub(super) waiting: Vec<Waiting>,
     /// The triggers of tasks that no sequence waits for any more.
     pub(super) over: BTreeSet<String>,
     pub(super) quiet: bool,
@@ -118,6 +120,7 @@ impl Deploying {
             told: BTreeMap::new(),
             tasks: BTreeMap::new(),
             answers_to_tasks: BTreeSet::new(),
+            waiting: vec![],
             over: BTreeSet::new(),
             quiet: false,
             at_once: false,
@@ -137,6 +140,16 @@ impl Deploying {
         let note = Note { by: "ann".into(), at: sim.world.now(), id, ..Note::default() };
         let message = Message::Command { to: self.configs[place].0.clone(), command, note };
         sim.world.enqueue(NAME, Parcel::Own(message.letter().body));
+    }
+
+    /// Whether it tells of an alarm of which its config has not heard. The config did not watch the alarm then, or was not there,
+    /// if only for the minute by which clocks differ: what was told since it is there changes it once.
+    fn is_news(&self, world: &World, parcel: &Parcel) -> bool {
+        let Parcel::Own(text) = parcel else { return false };
+        let Ok(Message::Alarm { to, alarm, at, .. }) = serde_json::from_str(text) else { return false };
+        let place = self.configs.iter().position(|(of, _)| *of == to);
+        let x = place.and_then(|place| self.state(world, place));
+        x.is_some_and(|x| x.alarms.get(&alarm).is_none_or(|(_, since)| *since < at))
     }
 
     fn push(&mut self, sim: &mut Sim<Self>, action: Action) {
@@ -341,6 +354,24 @@ impl Scenario for Deploying {
         self.end_everything(sim)
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        self.check_rest(sim)
+        self.check_rest(sim)?;
+        if sim.rng.chance(sim::PAST) { sim.outlive(self) } else { Ok(()) }
+    }
+    /// No deployer is started, either.
+    fn standing(&self, world: &World) -> Standing {
+        let mut standing = sim::standing(world);
+        standing.insert("started".into(), self.starter.started().len() as i64);
+        standing
+    }
+    /// Without what is news, and not of the past.
+    fn past(&self, sim: &Sim<Self>, days: i64) -> (Vec<Told>, Vec<Told>) {
+        if days > 1 {
+            // No execution waits for a year, and no config remembers a task for that long.
+            self.give_up_tasks(sim);
+        }
+        let (events, mut own): (Vec<Told>, Vec<Told>) =
+            sim.told.iter().cloned().partition(|(_, parcel)| matches!(parcel, Parcel::Event(_)));
+        own.retain(|(_, parcel)| !self.is_news(&sim.world, parcel));
+        (events, own)
     }
 }

@@ -26,6 +26,7 @@ impl Deploying {
         };
         let triggered = waiting.trigger();
         put(sim, waiting.item());
+        self.waiting.push(waiting.clone());
         let config = Config::new(&to.namespace, &to.name, Timestamp(0)).id();
         for kind in ["started", "finished"] {
             self.answers_to_tasks.insert(event_id(config, &format!("task/{triggered}/{kind}")).to_string());
@@ -53,6 +54,11 @@ impl Deploying {
             let again = Span(later.0 + rng.below(600_000) as i64);
             sim.plan(sim.world.now() + again, Action::Again(Box::new(event)));
         }
+    }
+
+    /// No sequence waits for any task.
+    pub(super) fn give_up_tasks(&self, sim: &Sim<Self>) {
+        self.waiting.iter().for_each(|waiting| put(sim, waiting.over()));
     }
 
     /// A sequence does not wait for its task any more, and perhaps somebody tells so.

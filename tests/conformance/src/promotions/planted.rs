@@ -2,7 +2,7 @@
 //! and by the one who reaches the host. The simulation or a case has to find each of them. The engine itself has no hook for any of
 //! this.
 
-use crate::bent::{Bend, Bent, By, Pile, changed, json as parsed, pile_up, unconditional};
+use crate::bent::{Bend, Bent, By, Pile, changed, json as parsed, pile_up, unconditional, without};
 use crate::plants::plants;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
@@ -48,6 +48,8 @@ plants! {
     HistoryForgotten,
     /// Every commit of a pipeline leaves something in it.
     PiledUp,
+    /// A copy of a command that was obeyed is obeyed again.
+    CommandObeyedTwice,
 }
 
 /// What is at hand.
@@ -171,6 +173,7 @@ impl Bend for Mistake {
                     state["s"][1] = 0.into();
                 }
             }),
+            Plant::CommandObeyedTwice if pipeline && at_hand == AtHand::Other => without(item, "ob"),
             Plant::HoldIgnored if pipeline && evaluates => environments(item, |state| {
                 drop(state.as_object_mut().and_then(|state| state.remove("h")));
             }),

@@ -59,7 +59,7 @@ impl<S: Scenario> Sim<S> {
             // That is no request of anybody's.
             self.world.core().table.journal.clear();
             let before = scenario.standing(&self.world);
-            let (mut again, own) = scenario.past(self);
+            let (mut again, own) = scenario.past(self, days);
             // No queue keeps a message for a year, and no dead letter outlives what it is about.
             again.extend(own.into_iter().filter(|_| days <= 1));
             let (some, requests) = (SOME.min(again.len()), self.world.core().request_count());

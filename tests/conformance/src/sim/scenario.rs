@@ -96,8 +96,8 @@ pub trait Scenario: Sized {
     fn crashed(&mut self, _sim: &mut Sim<Self>, _action: Self::Action) {}
     /// A worker begins: a message, or (`None`) something of its own. For ports that make mistakes.
     fn begins(&self, _engine: &Self::Engine, _received: Option<&Received>) {}
-    /// The past: events, as an archive of the bus has them, and messages of the engines' own.
-    fn past(&self, sim: &Sim<Self>) -> (Vec<Told>, Vec<Told>) {
+    /// The past, so many days later: events, as an archive of the bus has them, and messages of the engines' own.
+    fn past(&self, sim: &Sim<Self>, _days: i64) -> (Vec<Told>, Vec<Told>) {
         sim.told.iter().cloned().partition(|(_, parcel)| matches!(parcel, Parcel::Event(_)))
     }
     /// What the past must not change.

@@ -5,6 +5,7 @@
 mod log;
 mod settle;
 
+use keelway_domain::ids::hash64;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_githost::{Form, Host, Method, NewRepository, Options, Pull, Refused, State};
 use keelway_world::promotions::host::{Call, Deed, GitHost, Repository, Trouble, Troubles, Verb, Word};
@@ -330,6 +331,12 @@ impl GitHost for CaseHost {
             "base": pull.base, "repository": self.0.url, "title": pull.title, "comments": comments,
         }))
     }
+}
+
+/// The form on which a case is told, of those that can: chosen by its id, so that a new case moves no other one.
+pub fn form_of(id: &str, forms: &[Form], can: impl Fn(Form) -> bool) -> Option<Form> {
+    let first = hash64(&[b"form", id.as_bytes()]) % forms.len().max(1) as u64;
+    forms.iter().cycle().skip(first as usize).take(forms.len()).copied().find(|form| can(*form))
 }
 
 /// The name of a form in pipelines.

@@ -142,6 +142,11 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             if repository.pull(number)?.is_open() && from == to {
                 return Err(Refused::Conflict(vec![]));
             }
+            // Nothing is merged before it was looked for conflicts, and nobody waits for that.
+            let named = options.sha.as_ref().is_none_or(|sha| *sha == to);
+            if repository.pull(number)?.is_open() && named && !repository.mergeable(number)?.1 {
+                return Err(Refused::Conflict(vec![]));
+            }
             let how = if squash { Method::Squash } else { Method::Merge };
             repository.merge(number, &Merge { method: how, head: options.sha, message }, &user)?;
             if options.should_remove_source_branch {

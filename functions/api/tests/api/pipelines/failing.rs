@@ -5,7 +5,9 @@ use crate::stand::Stand;
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::{Attempt, Seen};
 use keelway_domain::time::Span;
-use keelway_engine::promotions::{Address, Message, NAME};
+use keelway_engine::item::Attr;
+use keelway_engine::ports::{Condition, Store, Write, Written};
+use keelway_engine::promotions::{Address, Message, NAME, keys};
 use keelway_world::queue::Parcel;
 use serde_json::{Value, json};
 
@@ -107,4 +109,24 @@ async fn two_pipelines_in_a_circle_are_warned_of() {
             .map(|text| text.contains("shop/carts")),
         Some(false)
     );
+}
+
+/// Newer code may have written a pipeline that this code cannot read, or one may be damaged.
+#[tokio::test]
+async fn a_pipeline_that_cannot_be_read_keeps_nobody_from_applying_another_one() {
+    for (name, damaged) in [("f", Attr::from(99i64)), ("j", Attr::from("{"))] {
+        let mut stand = Stand::new();
+        stand.manifests(&manifest("carts", BY_REQUEST)).await;
+        let (ports, key) = (stand.world.worker(3), keys::definition(&Address::new("shop", "carts")));
+        let item = ports.get(&key).await.unwrap().unwrap();
+        let version = Condition::Version(item.version());
+        assert_eq!(ports.write(&Write::Put(item.with(name, damaged), version)).await.unwrap(), Written::Done);
+        let twin = manifest("carts", BY_REQUEST).replace("name: carts\n  namespace", "name: twin\n  namespace");
+        let answer = stand.post_text("/v1/apply", "application/yaml", twin).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let warnings = answer.json()["warnings"].clone();
+        let message = warnings[0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("shared with shop/carts, which cannot be read"), "{warnings}");
+        assert_eq!(warnings[0]["severity"], "warning");
+    }
 }

@@ -1,10 +1,12 @@
 //! What comes too late, is lost, or cannot be read.
 
 use super::stand::{Stand, definition, on_image, refused};
-use crate::deployments::definition::{Starter, Trigger};
-use crate::deployments::{Answer, Applied, Call, Command, Input, Latest, Order, Progress, Request, SOURCE, Status, Task, answer};
+use crate::deployments::definition::{Concurrency, Starter, Trigger};
+use crate::deployments::{
+    Answer, Applied, Call, Command, Decision, Input, Latest, Order, Progress, Request, SOURCE, Status, Task, answer,
+};
 use crate::note::Note;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 fn deployed() -> Stand {
     let mut stand = Stand::new(definition(vec![Trigger::ConfigChange]));
@@ -252,4 +254,28 @@ fn a_rollback_without_a_target_goes_to_what_differs() {
     let active = stand.x.active.as_ref().map(|active| active.n);
     stand.back(None).unwrap();
     assert_eq!(to(&stand), active);
+}
+
+#[test]
+fn a_change_that_waits_for_what_runs_has_settled_by_every_clock() {
+    for concurrency in [Concurrency::Supersede, Concurrency::Queue] {
+        let mut stand = deployed();
+        stand.apply(|definition| definition.concurrency = concurrency);
+        stand.set_env("b");
+        stand.pass(Span::seconds(3));
+        stand.claim();
+        stand.set_env("c");
+        assert_eq!(stand.x.condition.reason, "Settling");
+        stand.pass(Span::seconds(3));
+        assert_eq!((stand.x.condition.reason.as_str(), stand.x.latest), ("AwaitingCancellation", 2));
+        // Whoever evaluates it now has a clock that is behind.
+        let (now, wake) = (stand.now, stand.x.wake);
+        stand.now = Timestamp(now.0 - 5000);
+        assert!(matches!(stand.give(Input::Evaluate), Decision::Settle), "{:?}", stand.x);
+        assert_eq!(stand.x.wake, wake);
+        stand.now = now;
+        stand.end(1);
+        stand.pass(Span::seconds(1));
+        assert_eq!(stand.x.latest, 3);
+    }
 }

@@ -176,7 +176,19 @@ async fn merging_is_pinned_to_the_head_and_its_refusals_are_told_apart() {
     conflict["has_conflicts"] = json!(true);
     let conflict = on(format!("GET {PROJECT}/merge_requests/7")).gives(200, conflict);
     let words = "Branch cannot be merged".to_owned();
+    let waits = |old: &str, detailed: Option<&str>| {
+        let mut waits = pull(7, "opened");
+        (waits["merge_status"], waits["detailed_merge_status"]) = (json!(old), json!(detailed));
+        let not_yet = Merge::NotYet("GitLab does not report it as mergeable yet".to_owned());
+        (vec![on(format!("GET {PROJECT}/merge_requests/7")).gives(200, waits)], not_yet)
+    };
     let cases = [
+        // It is asked to merge what it has looked at, and nothing else.
+        waits("unchecked", Some("unchecked")),
+        waits("checking", Some("checking")),
+        waits("checking", Some("preparing")),
+        waits("cannot_be_merged_recheck", None),
+        waits("can_be_merged", Some("ci_must_pass")),
         (vec![get("opened"), put().gives(200, pull(7, "merged"))], Merge::Merged(OTHER.to_owned())),
         (vec![get("opened"), refused(409, "SHA does not match HEAD of source branch")], Merge::HeadMoved),
         (vec![get("opened"), refused(405, "405 Method Not Allowed")], Merge::NotYet("405 Method Not Allowed".to_owned())),
