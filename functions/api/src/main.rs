@@ -29,6 +29,7 @@ async fn main() -> Result<(), Error> {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
         deployments: config.deployments(),
+        delivers_webhooks: config.delivers_webhooks,
         identities: config.identities.clone(),
         paces: Paces { token: config.token_requests, address: config.address_requests },
         guard: Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback),

@@ -64,6 +64,7 @@ fn settings() -> Settings {
         patience: Duration::ZERO,
         stack: "test-api".into(),
         deployments: here(),
+        delivers_webhooks: true,
         identities: None,
         paces: Paces::default(),
         guard: Guard::new(Hosts::default()),
