@@ -74,6 +74,7 @@ def starts(bootstrap, name):
         "KEELWAY_TOKEN_SHA256": "0" * 64, "KEELWAY_START_DEADLINE": "10m", "KEELWAY_TASK_TIMEOUT": "24h",
         "KEELWAY_RETENTION_DAYS": "90", "KEELWAY_MAX_EVENT_BYTES": "245760", "KEELWAY_MAX_EXECUTIONS": "1000",
         "KEELWAY_POLLING": "true",
+        "KEELWAY_WEBHOOKS": "true",
         "KEELWAY_MAX_RECEIVES": "10", "KEELWAY_LOG": "info",
     }
     with tempfile.TemporaryFile() as output:

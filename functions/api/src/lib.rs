@@ -32,13 +32,15 @@ use fence::input::Argument;
 use fence::memory::Memory;
 use fence::route::{Route, served};
 use fence::{identity, pace};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
 use keelway_engine::checks::Rules;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::keptn::integrations::Integration;
-use keelway_engine::ports::Ports;
+use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
@@ -54,6 +56,9 @@ pub struct Api<P> {
     inner: Arc<Inner<P>>,
 }
 
+/// Enables the rule that feeds the queue of webhooks.
+type Feed = Box<dyn Fn() -> BoxFuture<'static, Result<(), PortError>> + Send + Sync>;
+
 struct Inner<P> {
     engine: Sequences<P>,
     promotions: Promotions<P>,
@@ -63,6 +68,7 @@ struct Inner<P> {
     providers: Option<identity::Providers>,
     paces: (pace::Pace, pace::Pace),
     secrets: Remembered<P>,
+    feed: Feed,
     settings: Settings,
     /// Caches of existing projects and of recent pings, which clients ask for every second.
     projects: Memory<ProjectName>,
@@ -78,6 +84,8 @@ pub struct Settings {
     pub patience: Duration,
     /// The limits of the deployments engine, equal to those of its function.
     pub deployments: keelway_engine::deployments::Limits,
+    /// Whether events are delivered to webhook subscriptions.
+    pub delivers_webhooks: bool,
     /// The name of this installation in `GET /v1/metadata`.
     pub stack: String,
     /// The accepted identity providers.
@@ -119,14 +127,23 @@ impl<P: Ports> Api<P> {
     /// An API on the engines over these ports.
     pub fn new(ports: P, limits: Limits, settings: Settings) -> Self
     where
-        P: Clone,
+        P: Rules + Clone + 'static,
     {
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
         let webhooks = Webhooks::new(
             ports.clone(),
-            webhook_deliveries::Limits { retention: limits.retention, max_event_bytes: limits.max_event_bytes },
+            webhook_deliveries::Limits {
+                retention: limits.retention,
+                max_event_bytes: limits.max_event_bytes,
+                delivers: settings.delivers_webhooks,
+            },
         );
+        let rules = ports.clone();
+        let feed: Feed = Box::new(move || {
+            let rules = rules.clone();
+            async move { webhook_deliveries::feed(&rules).await }.boxed()
+        });
         let access = Access::new(ports.clone(), limits.retention);
         let providers = settings.identities.clone().map(|known| identity::Providers::new(known, &settings.guard));
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
@@ -134,7 +151,7 @@ impl<P: Ports> Api<P> {
         let secrets = Remembered::new(ports);
         let (projects, pings) = (Memory::default(), Memory::default());
         let inner =
-            Inner { engine, promotions, deployments, webhooks, access, providers, paces, secrets, settings, projects, pings };
+            Inner { engine, promotions, deployments, webhooks, access, providers, paces, secrets, feed, settings, projects, pings };
         Self { inner: Arc::new(inner) }
     }
     fn promotions(&self) -> &Promotions<P> {
@@ -145,6 +162,10 @@ impl<P: Ports> Api<P> {
     }
     fn webhooks(&self) -> &Webhooks<P> {
         &self.inner.webhooks
+    }
+    /// Has the rule of the bus feed the queue of webhooks: before the answer to whoever has applied a subscription.
+    async fn feed_webhooks(&self) -> Result<(), PortError> {
+        if self.settings().delivers_webhooks { (self.inner.feed)().await } else { Ok(()) }
     }
     fn providers(&self) -> Option<&identity::Providers> {
         self.inner.providers.as_ref()

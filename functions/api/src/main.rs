@@ -31,6 +31,7 @@ async fn main() -> Result<(), Error> {
         deployments: config.deployments(),
         sign_in: SignIn::parse(&config.page_sign_in, config.identities.as_ref())
             .map_err(|why| format!("KEELWAY_PAGE_SIGN_IN: {why}"))?,
+        delivers_webhooks: config.delivers_webhooks,
         identities: config.identities.clone(),
         paces: Paces { token: config.token_requests, address: config.address_requests },
         guard: Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback),

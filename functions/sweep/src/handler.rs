@@ -6,6 +6,7 @@ use crate::queues;
 use keelway_domain::schedules::Schedule;
 use keelway_domain::sequences::Execution;
 use keelway_domain::time::Span;
+use keelway_engine::checks::Rules;
 use keelway_engine::deployments::{Asked, Deployments};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
@@ -36,6 +37,7 @@ struct Done {
     schedules: Swept,
     executions: Swept,
     deliveries: Swept,
+    fed: Option<bool>,
 }
 
 /// All engines that keep subjects.
@@ -77,7 +79,7 @@ impl<P: Ports + Clone> Engines<P> {
 /// The failures of the engines. The next run repeats what failed.
 pub async fn sweep<P: Ports>(
     engines: &Engines<P>,
-    outside: &(impl Registry + Watch + Doors),
+    outside: &(impl Registry + Watch + Doors + Rules),
     patience: Span,
     report: impl Fn(&[Trouble]),
     until: Instant,
@@ -87,6 +89,7 @@ pub async fn sweep<P: Ports>(
     let work = async {
         // Each part has its own time, and a failure of one does not prevent the others.
         let seen = watch(outside, patience, &report).await;
+        let fed = webhooks.tend(outside).await;
         let letters = letters(sequences.ports(), half_of(until)).await;
         // The evaluation of configs, below, uses what the registries report here.
         let asked = registries(deployments, outside, half_of(until)).await;
@@ -101,8 +104,8 @@ pub async fn sweep<P: Ports>(
             report(&[Trouble { kind: Kind::WorkStuck, engine: String::new(), much: stuck as f64 }]);
         }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
-        let (deliveries, executions, waiting) = (deliveries?, executions?, seen?);
-        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries })
+        let (deliveries, executions, waiting, fed) = (deliveries?, executions?, seen?, fed?);
+        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries, fed })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -174,8 +177,13 @@ fn outcome(done: &Done) -> String {
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
     let (letters, waiting) = (done.letters, done.waiting);
+    let fed = match done.fed {
+        None => "",
+        Some(true) => "; the rule for webhooks was enabled",
+        Some(false) => "; the rule for webhooks was disabled, nobody subscribes",
+    };
     format!(
-        "{waiting} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}"
+        "{waiting} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}{fed}"
     )
 }
 
@@ -200,6 +208,7 @@ mod tests {
         down: &'static str,
         refuses: &'static str,
         knocked: Mutex<Vec<String>>,
+        fed: Mutex<bool>,
     }
 
     fn quiet() -> Outside {
@@ -219,6 +228,17 @@ mod tests {
         }
         async fn measured(&self, _: &str, what: &[Measure], _: i64) -> Result<Vec<Vec<f64>>, PortError> {
             Ok(what.iter().map(|of| if *of == Measure::Errors { vec![1.0; 3] } else { vec![] }).collect())
+        }
+    }
+
+    impl Rules for Outside {
+        async fn enabled(&self, name: &str, on_bus: bool) -> Result<Option<bool>, PortError> {
+            assert_eq!((name, on_bus), ("webhooks", true), "the only one that is switched");
+            Ok(Some(*self.fed.lock().unwrap()))
+        }
+        async fn switch(&self, _: &str, on: bool) -> Result<(), PortError> {
+            *self.fed.lock().unwrap() = on;
+            Ok(())
         }
     }
 

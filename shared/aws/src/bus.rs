@@ -10,6 +10,8 @@ use keelway_engine::ports::{Bus, BusEntry, PortError};
 
 const PUT_EVENTS: &str = "events.PutEvents";
 const DESCRIBE_RULE: &str = "events.DescribeRule";
+const ENABLE_RULE: &str = "events.EnableRule";
+const DISABLE_RULE: &str = "events.DisableRule";
 /// The most entries in one request.
 const MAX_ENTRIES: usize = 10;
 /// The largest size of one request's entries together, and so of one entry, in bytes.
@@ -61,6 +63,20 @@ impl Rules for Aws {
             Ok(rule) => Ok(Some(rule.state() == Some(&RuleState::Enabled))),
             Err(error) if error.as_service_error().is_some_and(DescribeRuleError::is_resource_not_found_exception) => Ok(None),
             Err(error) => Err(port_error(DESCRIBE_RULE, error)),
+        }
+    }
+
+    async fn switch(&self, name: &str, on: bool) -> Result<(), PortError> {
+        let (stack, client) = (&self.inner.names.bus, &self.inner.eventbridge);
+        let name = format!("{stack}-{name}");
+        if on {
+            meter::request(ENABLE_RULE);
+            let request = client.enable_rule().name(name).event_bus_name(stack);
+            request.send().await.map(drop).map_err(|error| port_error(ENABLE_RULE, error))
+        } else {
+            meter::request(DISABLE_RULE);
+            let request = client.disable_rule().name(name).event_bus_name(stack);
+            request.send().await.map(drop).map_err(|error| port_error(DISABLE_RULE, error))
         }
     }
 }

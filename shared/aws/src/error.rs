@@ -8,7 +8,9 @@ use aws_sdk_dynamodb::operation::RequestId;
 use keelway_engine::ports::PortError;
 
 /// The temporary errors with status 400. All errors with status 429 or 500 and above are temporary, too.
-const PASSING: [&str; 19] = [
+const PASSING: [&str; 20] = [
+    // Two have changed a rule at the same time.
+    "ConcurrentModificationException",
     "ThrottlingException",
     "Throttling",
     "ThrottledException",

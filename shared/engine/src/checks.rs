@@ -34,13 +34,18 @@ pub const RULES: [(&str, bool); 9] = [
     ("observe", false),
 ];
 
-/// Reads the state of rules.
+/// Reads the state of rules, and switches them.
 pub trait Rules: Send + Sync {
-    /// Whether a rule of [`RULES`] is enabled; `None`: there is no such rule.
+    /// Whether a rule is enabled; `None`: there is no such rule.
     ///
     /// # Errors
     /// [`PortError::Retry`] if the state cannot be read now, [`PortError::Refused`] if it must not be read.
     fn enabled(&self, name: &str, on_bus: bool) -> impl Future<Output = Result<Option<bool>, PortError>> + Send;
+    /// Enables or disables a rule on the stack's own bus. One that is as wanted stays so.
+    ///
+    /// # Errors
+    /// [`PortError::Retry`] if it cannot be switched now, [`PortError::Refused`] if it must not be, or is not there.
+    fn switch(&self, name: &str, on: bool) -> impl Future<Output = Result<(), PortError>> + Send;
 }
 
 /// Sends an event around.

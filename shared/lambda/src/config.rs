@@ -69,6 +69,8 @@ pub struct Config {
     /// `KEELWAY_ALLOWED_HOSTS`, optional: hosts and networks that requests may reach although they are not public, separated by
     /// commas. Only the functions that make requests need it.
     pub allowed_hosts: String,
+    /// `KEELWAY_WEBHOOKS` (true): whether events are delivered to webhook subscriptions.
+    pub delivers_webhooks: bool,
     /// `KEELWAY_WEBHOOK_ALLOWED_HOSTS`, optional: more of them, for webhooks and notifications only.
     webhook_hosts: String,
     /// `KEELWAY_LOOPBACK` (false): whether git hosts, clusters and identity providers may be on this machine, without TLS. Only the
@@ -119,7 +121,11 @@ impl Config {
 
     /// The settings of the webhooks engine.
     pub fn webhooks(&self) -> webhooks::Limits {
-        webhooks::Limits { retention: self.limits.retention, max_event_bytes: self.limits.max_event_bytes }
+        webhooks::Limits {
+            retention: self.limits.retention,
+            max_event_bytes: self.limits.max_event_bytes,
+            delivers: self.delivers_webhooks,
+        }
     }
 
     /// The settings of the deployments engine. Account and region come from the ARN of its queue.
@@ -169,6 +175,7 @@ impl Config {
             metrics: env.parsed("KEELWAY_METRICS", false, "true, or false", |given| given.parse().ok()),
             allowed_hosts: env.optional("KEELWAY_ALLOWED_HOSTS").unwrap_or_default(),
             loopback: env.parsed("KEELWAY_LOOPBACK", false, "true, or false", |given| given.parse().ok()),
+            delivers_webhooks: env.parsed("KEELWAY_WEBHOOKS", true, "true, or false", |given| given.parse().ok()),
             webhook_hosts: env.optional("KEELWAY_WEBHOOK_ALLOWED_HOSTS").unwrap_or_default(),
             log: env.level("KEELWAY_LOG", Level::INFO),
         };

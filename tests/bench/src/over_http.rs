@@ -18,8 +18,12 @@ const PAYLOAD: usize = 1000;
 
 /// Reports what the second of three tasks costs, with the events of sequences on the bus and without.
 pub fn measure(report: &mut Report) -> Result<(), Problem> {
-    for (publishes, how) in [(Publishes::All, "all events on the bus"), (Publishes::Own, "only events that Keelway's rules take")] {
-        let used = one_task(publishes)?;
+    for (publishes, polled, how) in [
+        (Publishes::All, true, "all events on the bus"),
+        (Publishes::Own, true, "only events that Keelway's rules take"),
+        (Publishes::Own, false, "only events that Keelway's rules take, nobody polls"),
+    ] {
+        let used = one_task(publishes, polled)?;
         let group = format!("cost, a task over HTTP, {how}");
         report.row(&group, "AWS requests", used.requests, "", Aim::None);
         report.row(&group, "write units", used.writes, "WRU", Aim::None);
@@ -30,8 +34,9 @@ pub fn measure(report: &mut Report) -> Result<(), Problem> {
     Ok(())
 }
 
-fn one_task(publishes: Publishes) -> Result<Used, Problem> {
-    let stand = Stand::with(&shipyard(&["one", "two", "three"], "release"), Limits { publishes, ..Limits::default() });
+fn one_task(publishes: Publishes, polled: bool) -> Result<Used, Problem> {
+    let limits = Limits { publishes, polled, ..Limits::default() };
+    let stand = Stand::with(&shipyard(&["one", "two", "three"], "release"), limits);
     stand.trigger(CONTEXT);
     answer(&stand, "one")?;
     let before = used(&stand);

@@ -58,6 +58,12 @@ impl Rules for AtOnce {
     async fn enabled(&self, name: &str, _on_bus: bool) -> Result<Option<bool>, PortError> {
         Ok(Some(!self.worker.core().bus.disabled.iter().any(|disabled| disabled == name)))
     }
+    async fn switch(&self, name: &str, on: bool) -> Result<(), PortError> {
+        let disabled = &mut self.worker.core().bus.disabled;
+        disabled.retain(|disabled| disabled != name);
+        disabled.extend((!on).then(|| name.to_owned()));
+        Ok(())
+    }
 }
 
 impl Queue for AtOnce {

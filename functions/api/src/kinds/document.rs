@@ -250,6 +250,7 @@ impl<K: Kind> Document for K {
                 Outcome::TooLarge => return Err(too_large(K::NOUN, &said.at())),
                 Outcome::TooMany => return Err(too_many::<K>()),
             }
+            K::applied(api).await?;
             Ok(outcome.is_change())
         };
         put((before, after), self.answer(), (!how.dry_run).then_some(store)).await

@@ -72,6 +72,10 @@ pub trait Kind: Send + Sync + 'static {
     fn warnings<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
         async { Ok(vec![]) }
     }
+    /// What one that is written needs besides, before the answer. Applying it again comes here again.
+    fn applied<P: Ports>(_api: &Api<P>) -> impl Future<Output = Answer<()>> + Send {
+        async { Ok(()) }
+    }
     /// The project whose administrators may apply it; `None`: it concerns all of them.
     fn project(&self) -> Option<&str> {
         Some(self.said().namespace).filter(|namespace| !namespace.is_empty())

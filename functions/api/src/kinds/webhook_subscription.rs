@@ -34,6 +34,11 @@ impl Kind for WebhookManifest {
         api.webhooks().declared()
     }
 
+    /// It counts for every event after the answer.
+    async fn applied<P: Ports>(api: &Api<P>) -> Answer<()> {
+        Ok(api.feed_webhooks().await?)
+    }
+
     /// Who deletes one that is gone has nobody told.
     async fn delete<P: Ports>(api: &Api<P>, _: &Caller, at: &Address) -> Answer<bool> {
         Ok(api.webhooks().subscription(at).await?.is_some() && api.webhooks().remove(at).await?)

@@ -64,6 +64,7 @@ fn settings() -> Settings {
         patience: Duration::ZERO,
         stack: "test-api".into(),
         deployments: here(),
+        delivers_webhooks: true,
         identities: None,
         sign_in: keelway_api::SignIn::default(),
         paces: Paces::default(),

@@ -10,12 +10,14 @@ mod health;
 pub mod keys;
 mod message;
 mod places;
+mod rule;
 mod subject;
 pub(crate) mod subscriptions;
 mod views;
 
 pub use message::{Address, Message};
 pub use places::PLACES;
+pub use rule::{QUIET, RULE, feed};
 pub use subscriptions::{Applied, MOST, Off, Subscriptions};
 pub use views::{DeliveryPage, Redelivery};
 
@@ -44,11 +46,13 @@ pub struct Limits {
     pub retention: Span,
     /// The largest event that is delivered, as EventBridge counts it. Default 240 KB.
     pub max_event_bytes: usize,
+    /// Whether events are delivered at all. If not, the rule that feeds the queue stays as it is.
+    pub delivers: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { retention: Span::minutes(90 * 24 * 60), max_event_bytes: 240 * 1024 }
+        Self { retention: Span::minutes(90 * 24 * 60), max_event_bytes: 240 * 1024, delivers: true }
     }
 }
 

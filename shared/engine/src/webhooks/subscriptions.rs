@@ -22,6 +22,8 @@ const READ: usize = 2 * MOST;
 /// The attribute with the number of subscriptions, in the item that counts changes. A transaction that adds or deletes a
 /// subscription changes it.
 const COUNT: Name = Name::Borrowed("n");
+/// The attribute with the time of the last change, in the same item.
+const CHANGED: Name = Name::Borrowed("at");
 /// Since when no request has reached the receiver.
 pub(super) const FAILING: Name = Name::Borrowed("fa");
 /// The attribute of a disabled subscription.
@@ -270,18 +272,38 @@ pub(crate) async fn counted(ports: &impl Ports, by: i64) -> Result<Result<Option
         return Ok(Err(Full));
     }
     let there = i64::try_from(there).unwrap_or_default().saturating_add(by).max(0);
-    Ok(Ok(Some(changed(found.as_ref(), Some((COUNT, there.into()))))))
+    Ok(Ok(Some(changed(found.as_ref(), Some((COUNT, there.into())), ports.now()))))
 }
 
 /// Counts a change of the subscriptions. This comes after the change, so a worker that sees the new count also sees the change.
 pub(crate) async fn touch(ports: &impl Ports) -> Result<(), PortError> {
     let found = ports.get(&keys::changed()).await?;
     // If another writer was faster, its count comes after this change, and covers both.
-    ports.write(&changed(found.as_ref(), None)).await.map(drop)
+    ports.write(&changed(found.as_ref(), None, ports.now())).await.map(drop)
 }
 
-fn changed(found: Option<&Item>, more: Option<(Name, Attr)>) -> Write {
-    let mut set = Attrs::from([("v".into(), next_version(found).into())]);
+/// Whether there is any subscription, one that cannot be read included.
+pub(super) async fn is_any(store: &impl Store) -> Result<bool, PortError> {
+    let mut query = Query::table(keys::SUBSCRIPTIONS, 10);
+    loop {
+        let page = store.query(&query).await?;
+        if page.items.iter().any(|item| !matches!(read(item), Ok(None))) {
+            return Ok(true);
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(false),
+        }
+    }
+}
+
+/// When a subscription was last applied, deleted or resumed; `None`: never, or by older code.
+pub(super) async fn last_change(store: &impl Store) -> Result<Option<Timestamp>, PortError> {
+    Ok(store.get(&keys::changed()).await?.and_then(|item| item.number(&CHANGED)).map(Timestamp))
+}
+
+fn changed(found: Option<&Item>, more: Option<(Name, Attr)>, now: Timestamp) -> Write {
+    let mut set = Attrs::from([("v".into(), next_version(found).into()), (CHANGED, now.0.into())]);
     set.extend(more);
     Write::Update { key: keys::changed(), condition: as_read(found), set, remove: vec![], raise: false }
 }

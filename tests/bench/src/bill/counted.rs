@@ -9,6 +9,7 @@ use keelway_domain::deployments::registry::Repository;
 use keelway_domain::event::{CloudEvent, HANDLED};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::checks::Rules;
 use keelway_engine::deployments;
 use keelway_engine::ports::PortError;
 use keelway_engine::registry::{Registry, Tagged};
@@ -21,7 +22,7 @@ use keelway_world::World;
 use keelway_world::at_once::AtOnce;
 use keelway_world::story::handle;
 use serde_json::{Map, Value};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tower::ServiceExt;
@@ -78,6 +79,7 @@ impl Stand {
             patience: Duration::ZERO,
             stack: "bench".into(),
             deployments: deployments::Limits::default(),
+            delivers_webhooks: true,
             identities: None,
             sign_in: keelway_api::SignIn::default(),
             paces: Paces::default(),
@@ -214,9 +216,18 @@ pub async fn sequence(over: Over) -> Result<Whole, Problem> {
     })
 }
 
-/// Empty queues that count who asks, and no registry.
-#[derive(Default)]
-struct Idle(AtomicU64);
+/// Empty queues that count who asks, no registry, and the rule for webhooks as the template makes it.
+struct Idle(AtomicU64, AtomicBool);
+
+impl Rules for Idle {
+    async fn enabled(&self, _: &str, _: bool) -> Result<Option<bool>, PortError> {
+        Ok(Some(self.1.load(Ordering::Relaxed)))
+    }
+    async fn switch(&self, _: &str, on: bool) -> Result<(), PortError> {
+        self.1.store(on, Ordering::Relaxed);
+        Ok(())
+    }
+}
 
 impl Registry for Idle {
     async fn tags(&self, _: &Repository) -> Result<Option<Vec<Tagged>>, PortError> {
@@ -240,13 +251,31 @@ impl Watch for Idle {
     }
 }
 
-/// A sweep of an installation that does nothing: its requests and units, and how often it asks queues.
-pub async fn idle_sweep() -> Result<(Used, f64), Problem> {
+/// What a sweep of an installation does that does nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct IdleSweep {
+    /// Its requests and units.
+    pub used: Used,
+    /// How often it asks queues.
+    pub asks: f64,
+    /// Whether the rule for webhooks is still enabled.
+    pub feeds: bool,
+}
+
+/// The second sweep of an installation that does nothing, and has no subscription.
+pub async fn idle_sweep(feeds: bool) -> Result<IdleSweep, Problem> {
     let world = World::new(BEGIN);
     let ports = AtOnce::new(world.worker(0));
     let engines = Engines::new(&ports, keelway_sweep::Limits::default());
-    let (idle, quiet) = (Idle::default(), |_: &[_]| {});
-    let until = Instant::now() + Duration::from_secs(60);
-    sweep(&engines, &idle, Span::minutes(5), quiet, until).await.map_err(|error| Problem(error.to_string()))?;
-    Ok((Used::in_world(&world, 0.0, 0.0), number(idle.0.load(Ordering::Relaxed))))
+    let (idle, quiet) = (Idle(AtomicU64::new(0), AtomicBool::new(feeds)), |_: &[_]| {});
+    let so_far = || (Used::in_world(&world, 0.0, 0.0), number(idle.0.load(Ordering::Relaxed)));
+    let sweep = async || {
+        let until = Instant::now() + Duration::from_secs(60);
+        sweep(&engines, &idle, Span::minutes(5), quiet, until).await.map_err(|error| Problem(error.to_string()))
+    };
+    sweep().await?;
+    let first = so_far();
+    sweep().await?;
+    let both = so_far();
+    Ok(IdleSweep { used: both.0 - first.0, asks: both.1 - first.1, feeds: idle.1.load(Ordering::Relaxed) })
 }

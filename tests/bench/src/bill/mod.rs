@@ -36,8 +36,9 @@ fn text() -> Result<String, Problem> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Problem::of("the runtime", error))?;
     let (http, bus) = (runtime.block_on(counted::sequence(Over::Http))?, runtime.block_on(counted::sequence(Over::Bus))?);
-    let sweep = runtime.block_on(counted::idle_sweep())?;
-    let month = Month { prices: crate::price::prices()?, stack: Stack::read()?, sweep };
+    let stack = Stack::read()?;
+    let sweep = runtime.block_on(counted::idle_sweep(stack.webhooks))?;
+    let month = Month { prices: crate::price::prices()?, stack, sweep };
     let idle = month.lines(None, 0.0);
     let mut out = String::from("| An idle month | how many | US dollars |\n|---|---|---|\n");
     for line in &idle {

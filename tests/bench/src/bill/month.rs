@@ -1,6 +1,6 @@
 //! The lines of a month's bill.
 
-use super::counted::{TASKS, Whole};
+use super::counted::{IdleSweep, TASKS, Whole};
 use super::template::Stack;
 use crate::cost::{Used, number};
 use crate::price::{assumed, gb_second};
@@ -51,8 +51,8 @@ pub struct Month {
     pub prices: Value,
     /// The template.
     pub stack: Stack,
-    /// An idle sweep, and how often it asks queues.
-    pub sweep: (Used, f64),
+    /// A sweep while nothing happens.
+    pub sweep: IdleSweep,
 }
 
 impl Month {
@@ -75,14 +75,14 @@ impl Month {
 
     /// The lines with so many tasks a day, four in each sequence. The lines are the same for each number of tasks.
     pub fn lines(&self, whole: Option<&Whole>, tasks_a_day: f64) -> Vec<Line> {
-        let Stack { mappings, sweeps, looks, alarm_metrics, dashboards, webhooks, kept } = &self.stack;
+        let Stack { mappings, sweeps, looks, alarm_metrics, dashboards, kept, .. } = &self.stack;
         let hours = self.assumed("hoursPerMonth");
         let one = whole.copied().unwrap_or_default();
         let sequences = self.tasks(tasks_a_day) / number(TASKS as u64);
         let Used { writes, reads, messages, outside, sends, .. } = one.used * sequences;
         let (on_bus, audits, calls) = (one.on_bus * sequences, one.audits * sequences, one.calls * sequences);
         let (sweeps, looks) = (sweeps * hours, looks * hours);
-        let (swept, asked) = self.sweep;
+        let IdleSweep { used: swept, asks: asked, feeds } = self.sweep;
         // A message of the bus is sent by the rule, the function counts what it sends itself.
         let per_message = self.assumed("sqsRequestsPerMessage");
         let of_messages = outside * per_message + (messages - outside) * (per_message - 1.0) + sends;
@@ -91,7 +91,7 @@ impl Month {
         let own = self.assumed("lambdaMillisecondsPerMessage");
         let of_sweep = (swept.requests + asked) * self.assumed("millisecondsPerRequestOfSweep");
         let milliseconds = invocations * own + sweeps * of_sweep + looks * own;
-        let told = if *webhooks { on_bus } else { 0.0 };
+        let told = if feeds { on_bus } else { 0.0 };
         let log_lines = messages + 2.0 * calls + sweeps + looks + told;
         let runs = invocations + sweeps + looks + told;
         let logged = (log_lines * self.assumed("logBytesPerMessage") + runs * self.assumed("logBytesPerInvocation")) / GB;

@@ -17,7 +17,7 @@ pub struct Stack {
     pub alarm_metrics: f64,
     /// The dashboards.
     pub dashboards: f64,
-    /// Whether every event goes to the function for webhooks, without any subscription.
+    /// Whether the rule that gives every event to the function for webhooks is enabled in a new stack.
     pub webhooks: bool,
     /// How many days logs and records are kept.
     pub kept: (f64, f64),

@@ -1,6 +1,7 @@
 //! Webhooks through template and binaries: a server on this machine, which the stack's parameter allows, receives them.
 
 use crate::bed::Bed;
+use crate::failures::sweep;
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{Scope, fresh};
 use keelway_cloud_tests::patience::until;
@@ -8,10 +9,13 @@ use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Ability, Outcome, Problem};
 use keelway_domain::time::Timestamp;
+use keelway_engine::item::Attrs;
+use keelway_engine::ports::{Condition, Store, Write};
+use keelway_engine::webhooks::{QUIET, keys};
 use keelway_outgoing::sign;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, VecDeque};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +27,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("webhooks::a delivery is signed, tried again, and told in the log without secrets", delivered).needs(needs),
         Test::new("webhooks::a webhook carries out a task", task).needs(needs),
+        Test::new("webhooks::the rule is enabled while there is a subscription, and no longer", fed).needs(needs),
         Test::new("webhooks::a receiver that is gone or wants peace has it, and private addresses get nothing", refused)
             .needs(needs),
     ]
@@ -81,7 +86,7 @@ impl Receiver {
         let told = format!("you sent {TOKEN}");
         let (head, length) = (format!("HTTP/1.1 {answer}\r\nconnection: close\r\n"), told.len());
         // A client that has gone needs no answer.
-        let _gone = (&*stream).write_all(format!("{head}content-length: {length}\r\n\r\n{told}").as_bytes());
+        let _gone = io::Write::write_all(&mut &*stream, format!("{head}content-length: {length}\r\n\r\n{told}").as_bytes());
     }
 
     fn got(&self) -> Vec<Got> {
@@ -141,6 +146,36 @@ impl<'a> Hook<'a> {
         let found = || Ok(self.deliveries()?.into_iter().next().filter(&is_so));
         until(what, found, || format!("{:?}", self.deliveries()))
     }
+}
+
+/// On the second stack, where nobody else subscribes.
+fn fed(bed: &Bed) -> Outcome {
+    let (stack, raw) = (&bed.second()?.stack, bed.cloud.raw());
+    let rule = json!({"Name": format!("{}-webhooks", stack.name()), "EventBusName": stack.output("BusName")});
+    let state = || Ok::<_, Problem>(stack.wait(raw.json("events", "AWSEvents.DescribeRule", &rule))?["State"].clone());
+    let is = |when: &str, expected: &str| same(when, state()?, json!(expected));
+    let manifest = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {name: hook, namespace: fed}\n\
+                    spec: {events: [a.type], url: 'https://receiver.test'}\n";
+    let apply = || stack.wait(stack.api().apply(None, manifest))?.fine("apply").map(drop);
+    sweep(bed, stack)?;
+    is("nobody has ever subscribed", "DISABLED")?;
+    apply()?;
+    is("a subscription was applied", "ENABLED")?;
+    stack.wait(raw.json("events", "AWSEvents.DisableRule", &rule))?;
+    apply()?;
+    is("it was applied again", "ENABLED")?;
+    stack.wait(raw.json("events", "AWSEvents.DisableRule", &rule))?;
+    sweep(bed, stack)?;
+    is("the sweep found it", "ENABLED")?;
+    let (api, path) = (stack.api(), "/v1/webhookSubscriptions/fed/hook");
+    stack.wait(api.request(reqwest::Method::DELETE, path, Some(&api.token), None))?.fine("delete")?;
+    sweep(bed, stack)?;
+    is("it was deleted a moment ago", "ENABLED")?;
+    let set = Attrs::from([("at".into(), (now_millis() - QUIET.0).into())]);
+    let write = Write::Update { key: keys::changed(), condition: Condition::Always, set, remove: vec![], raise: false };
+    stack.wait(stack.ports().write(&write)).map_err(|error| Problem(error.to_string()))?;
+    sweep(bed, stack)?;
+    is("it was deleted some time ago", "DISABLED")
 }
 
 /// Of a project that has no shipyard: the sequences engine records the event as one that nobody takes.

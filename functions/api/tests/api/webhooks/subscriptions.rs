@@ -69,6 +69,21 @@ async fn a_subscription_says_how_many_deliveries_to_it_wait() {
 }
 
 #[tokio::test]
+async fn the_rule_is_enabled_when_a_subscription_is_applied_also_one_that_is_there() {
+    let mut stand = Stand::new();
+    for _ in 0..2 {
+        stand.world.core().bus.disabled = vec!["webhooks".into(), "services".into()];
+        let dry = stand.post_text("/v1/apply?dryRun=true", "application/yaml", SLACK.to_owned()).await;
+        assert_eq!((dry.status, stand.world.core().bus.disabled.len()), (200, 2), "a dry run");
+        stand.manifests(SLACK).await;
+        assert_eq!(stand.world.core().bus.disabled, ["services"]);
+    }
+    let checks = stand.get("/v1/checks").await.json();
+    let names: Vec<&str> = checks["rules"].as_array().unwrap().iter().filter_map(|rule| rule["name"].as_str()).collect();
+    assert!(!names.contains(&"webhooks"), "it is disabled where nobody subscribes, which is no fault: {names:?}");
+}
+
+#[tokio::test]
 async fn a_subscription_is_applied_listed_read_and_deleted() {
     let mut stand = Stand::new();
     let applied = stand.manifests(SLACK).await;

@@ -4,6 +4,7 @@
 
 mod bounds;
 mod changes;
+mod rule;
 mod stand;
 
 use crate::suite::suite;
