@@ -1,7 +1,8 @@
 """Triggers a delivery and waits for its end: what the action next to this file runs. It needs Python 3.9, and nothing else.
 
 Its inputs are environment variables; action.yml says what they mean. It ends with 0 when every sequence of the delivery ended with
-pass or warning, with 1 when one did not or when the time is up, and with 2 when an input is wrong.
+pass or warning and every stage was reached, with 1 otherwise or when the time is up, and with 2 when an input is wrong. So does
+`keelway watch --exit-code`.
 """
 
 import ipaddress
@@ -25,8 +26,13 @@ def given(name, default=""):
     return os.environ.get(f"KEELWAY_{name}", "").strip() or default
 
 
+def escaped(text, more=""):
+    """As a command of a workflow takes it."""
+    return "".join(f"%{ord(c):02X}" if c in "%\r\n" + more else c for c in text)
+
+
 def wrong(text):
-    print(f"::error::{text}")
+    print(f"::error::{escaped(text)}")
     sys.exit(2)
 
 
@@ -136,16 +142,17 @@ def labels():
 
 
 def trigger(api, project):
-    """The context of the delivery. The same step of the same attempt of a run is the same event, so repeating it starts nothing
-    more."""
+    """The context of the delivery. The same step of a run is the same event, so running the job again starts nothing more. The
+    input id stands for the run if it is given."""
     stage, sequence = given("STAGE"), given("SEQUENCE", "delivery")
     if not stage:
         stages = api.ask("GET", f"project/{urllib.parse.quote(project)}").get("stages", [])
         stage = stages[0]["stageName"] if stages else wrong(f"project {project} has no stages: apply its shipyard first")
     service, image = needed("SERVICE"), needed("IMAGE")
-    run = [os.environ.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID", "RUN_ATTEMPT", "JOB", "ACTION")]
-    of_run = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join([*run, project, stage, sequence, service, image]))
+    run = [os.environ.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID", "JOB", "ACTION")]
     link = f"{run[0]}/{run[1]}/actions/runs/{run[2]}" if run[2] else ""
+    run[2] = given("ID", run[2])
+    of_run = uuid.uuid5(uuid.NAMESPACE_URL, "\n".join([*run, project, stage, sequence, service, image]))
     event = {
         "specversion": "1.0",
         "id": str(of_run if run[2] else uuid.uuid4()),
@@ -175,7 +182,7 @@ def line(execution):
 
 
 def follow(api, project, context, wait, until):
-    """Prints what changes, until it is over or asks for a person. The executions, and whether it is over."""
+    """Prints what changes, until it is over or asks for a person. The state, and whether it is over."""
     shown, over_before = set(), False
     while True:
         state = look(api, project, context)
@@ -185,11 +192,12 @@ def follow(api, project, context, wait, until):
                 print(text, flush=True)
         over = state["phase"] in OVER and bool(state["executions"])
         if over and over_before:
-            return state["executions"], True
+            return state, True
         if wait == "approval" and state["phase"] == "waitingForApproval":
-            return state["executions"], False
+            return state, False
         if time.monotonic() > until:
-            print(f"::error::the delivery {context} is not over after {given('TIMEOUT', '60')} minutes; it goes on: {state['phase']}")
+            print(f"::error::the delivery is not over after {given('TIMEOUT', '60')} minutes; it goes on ({state['phase']}):"
+                  f" keelway watch {context} -p {project}")
             say("result", "waiting")
             sys.exit(1)
         over_before = over
@@ -204,11 +212,33 @@ def say(name, value):
     print(f"{name}: {value}", flush=True)
 
 
-def summary(executions):
+def problems(state, over):
+    """What keeps the delivery from having got through: a title and a reason for each."""
+    ended = [execution for execution in state["executions"] if over or execution.get("result")]
+    bad = [execution for execution in ended if execution.get("result") not in ("pass", "warning")]
+    failed = [(f"{e['stage']}.{e['sequence']}", e.get("message") or e.get("result") or "it has no result") for e in bad]
+    missed = [(f"{m['stage']}.{m['sequence']}", after(m.get("after"))) for m in state.get("notReached", [])]
+    # What was not reached because something failed is no news.
+    return failed or missed
+
+
+def after(end):
+    return "not reached" + (f": {end['stage']}.{end['sequence']} ended with {end['result']}" if end else "")
+
+
+def cell(text):
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def summary(executions, context, project):
     if "GITHUB_STEP_SUMMARY" in os.environ:
-        rows = "".join(f"| {e['stage']} | {e['sequence']} | {e.get('result') or e.get('phase', '')} |\n" for e in executions)
+        rows = "".join(
+            f"| {e['stage']} | {e['sequence']} | {e.get('result') or e.get('phase', '')} | {cell(e.get('message', ''))} |\n" for e in executions
+        )
+        asks = any(execution.get("state") == "waitingForApproval" for execution in executions)
+        more = f"\n`keelway approve {context} -p {project}`\n" if asks else ""
         with open(os.environ["GITHUB_STEP_SUMMARY"], "a", encoding="utf-8") as page:
-            page.write(f"| Stage | Sequence | Result |\n|---|---|---|\n{rows}\n")
+            page.write(f"`{given('IMAGE')}`\n\n| Stage | Sequence | Result | |\n|---|---|---|---|\n{rows}{more}\n")
 
 
 def main():
@@ -222,13 +252,15 @@ def main():
     say("context", context)
     if wait == "nothing":
         return say("result", "waiting")
-    executions, over = follow(api, project, context, wait, time.monotonic() + 60 * int(minutes))
-    summary(executions)
-    results = {execution.get("result") or "fail" for execution in executions if over or execution.get("result")}
-    result = next((word for word in ("fail", "warning") if word in results), "pass")
-    say("result", result if over or result == "fail" else "waiting")
-    if result == "fail":
-        print("::error::the delivery did not get through")
+    state, over = follow(api, project, context, wait, time.monotonic() + 60 * int(minutes))
+    summary(state["executions"], context, project)
+    found = problems(state, over)
+    warned = any(execution.get("result") == "warning" for execution in state["executions"])
+    passed = "warning" if warned else "pass"
+    say("result", "fail" if found else passed if over else "waiting")
+    for title, reason in found:
+        print(f"::error title={escaped(title, ':,')}::{escaped(reason)}")
+    if found:
         sys.exit(1)
 
 

@@ -1,8 +1,10 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
-use super::values::{Numbered, executor_name, length, percent, variable, version};
+use super::values::{Numbered, executor_name, length, name, percent, variable, version};
 use super::{InProject, Output, Place, Projects, Said, examples};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as Group, Subcommand};
+use keelway_domain::names::StageName;
 use std::time::Duration;
 
 /// A deployment config by its name.
@@ -150,11 +152,22 @@ pub struct RolloutControl {
 /// `rollback`
 #[derive(Group)]
 pub struct Rollback {
-    /// The deployment configs: NAME, or PROJECT/NAME; several are checked together, and rolled back each on its own
+    /// The deployment configs: NAME, or PROJECT/NAME; several are checked together, and rolled back each on its own. With --stage:
+    /// the service
     #[arg(required = true, value_parser = Place::parse, value_name = "NAME")]
     pub names: Vec<Place>,
     #[command(flatten)]
     pub project: InProject,
+    /// NAME is a service that sequences deliver, and goes back in this stage
+    #[arg(
+        long,
+        value_parser = name::<StageName>,
+        conflicts_with_all = ["to", "application_only", "config_only", "allow_failed", "by_steps"]
+    )]
+    pub stage: Option<StageName>,
+    /// With --stage: the image to go back to, or its version [default: what ran there before]
+    #[arg(short, long, requires = "stage", value_parser = NonEmptyStringValueParser::new())]
+    pub image: Option<String>,
     /// The version to go back to, of a single config [default: the newest complete one that deploys something else]
     #[arg(long, value_parser = Numbered::parse, value_name = "VERSION")]
     pub to: Option<Numbered>,

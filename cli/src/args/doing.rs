@@ -4,6 +4,7 @@ use super::named::PROJECT;
 use super::values::{Awaiting, answerable, executor_name, length, name, wait};
 use super::{Output, Scope, Watching, examples};
 use crate::pairs;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName, ServiceName, StageName, TaskName};
 use serde_json::Value;
@@ -66,9 +67,12 @@ pub struct TriggerSequence {
     pub common: TriggerCommon,
 }
 
-/// A trigger that waits for no window.
+/// How often a trigger counts, and whether it waits for a window.
 #[derive(Group)]
 pub struct AtOnce {
+    /// What makes it one and the same, for example the id of a CI pipeline: the same again starts nothing more
+    #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
+    pub id: Option<String>,
     /// Begin although a window keeps the stage closed; takes the scope approve:<stage>, and a reason
     #[arg(long, requires = "message")]
     pub override_windows: bool,
@@ -84,7 +88,7 @@ pub struct AtOnce {
 #[derive(Group)]
 pub struct TriggerDelivery {
     /// The image, with its tag: configurationChange.values.image
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = NonEmptyStringValueParser::new())]
     pub image: String,
     /// The sequence
     #[arg(long, default_value = "delivery", value_parser = name::<SequenceName>)]

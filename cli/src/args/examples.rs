@@ -25,7 +25,8 @@ pub const GET_SHIPYARD: &str = "Examples:
   keelway get shipyard shop --revision 1f0c9d8";
 pub const GET_ENVIRONMENTS: &str = "Examples:
   keelway get environments -p shop
-  keelway get environments -p shop --stage production -o wide";
+  keelway get environments -p shop --stage production -o wide
+  keelway get environments -p shop --stage production --history";
 pub const GET_QUEUE: &str = "Examples:
   keelway get queue -p shop
   keelway get queue -p shop --stage production --service carts";
@@ -208,6 +209,7 @@ pub const ROLLBACK: &str = "Examples:
   keelway rollback carts -p shop --to 3 -m regression
   keelway rollback shop/carts --application-only
   keelway rollback shop/web shop/api -m Monday
+  keelway rollback carts -p shop --stage production --dry-run
   keelway rollback shipyard shop --to 3";
 pub const ROLLBACK_SHIPYARD: &str = "Examples:
   keelway rollback shipyard shop --to 1f0c9d8 --dry-run

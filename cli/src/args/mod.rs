@@ -86,7 +86,7 @@ pub enum Command {
     /// Deploy versions of a deployment config, follow them, and steer them
     #[command(subcommand, after_help = examples::ROLLOUT)]
     Rollout(Rollout),
-    /// Go back to an earlier version of a deployment config, or revision of a shipyard
+    /// Go back to an earlier version of a deployment config or of a service in a stage, or revision of a shipyard
     ///
     /// Of a config, a new version is deployed, and no trigger fires until they are resumed.
     #[command(after_help = examples::ROLLBACK)]

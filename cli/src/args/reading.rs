@@ -43,6 +43,9 @@ pub enum Get {
     Environments {
         #[command(flatten)]
         scope: Scope,
+        /// The versions that came there lately, newest first, with when and by what
+        #[arg(long)]
+        history: bool,
         #[command(flatten)]
         output: Output,
     },

@@ -1,7 +1,7 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::{deployments, environments, executions, find, kinds, operations, pipelines, queue, shipyard};
+use super::{deployments, environments, executions, find, kinds, operations, past, pipelines, queue, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
@@ -32,7 +32,8 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Sequences(what) => sequences(api, what).await,
         Get::Executions(what) => executions::executions(api, what).await,
         Get::Events(what) => events(api, what).await,
-        Get::Environments { scope, output } => environments::environments(api, scope, output.format).await,
+        Get::Environments { scope, history: true, output } => past::history(api, scope, output.format).await,
+        Get::Environments { scope, output, .. } => environments::environments(api, scope, output.format).await,
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Deployments(what) => deployments::everywhere(api, what).await,

@@ -2,6 +2,7 @@
 
 mod apply;
 mod approve;
+mod back;
 mod border;
 mod delete;
 pub mod deployments;
@@ -17,6 +18,7 @@ mod login;
 mod observe;
 mod operations;
 mod overrides;
+mod past;
 pub mod pipelines;
 mod projects;
 mod queue;
@@ -57,6 +59,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         }
         Command::Rollout(what) => return deployments::rollout(&api()?, &what).await,
         Command::Rollback(RollbackAny { of: Some(RollbackOf::Shipyard(what)), .. }) => shipyard::rollback(&api()?, &what).await?,
+        Command::Rollback(RollbackAny { configs, .. }) if configs.stage.is_some() => back::rollback(&api()?, &configs).await?,
         Command::Rollback(RollbackAny { configs, .. }) => deployments::rollback(&api()?, &configs).await?,
         Command::Set(Set::Triggers(what)) => deployments::triggers(&api()?, &what).await?,
         Command::Diff(DiffAny { of: Some(DiffOf::Shipyard(what)), .. }) => return shipyard::diff(&api()?, &what).await,

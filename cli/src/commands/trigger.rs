@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::pairs;
 use keelway_domain::event::{EventType, Kind, Object};
+use keelway_domain::ids::context_of;
 use keelway_domain::names::{Context, SequenceName, StageName};
 use keelway_domain::sequences::Window;
 use keelway_wire::http::{Accepted, ProjectState};
@@ -104,8 +105,33 @@ async fn send(
             return Err(CliError::Usage(format!("--data gives {field:?}, which has a flag of its own: use --{field}")));
         }
     }
-    // The id is made here and sorts by time: a request that has to be sent twice is the same event.
-    let id = uuid::Uuid::now_v7().to_string();
+    let id = id_of(at_once.id.as_deref(), &data, (sequence.as_str(), stage.as_str()), common);
+    let said = at_once.message.as_deref().map(|message| [("override", message), ("by", at_once.by.as_str())]);
+    let query = said.as_ref().map(<[_; 2]>::as_slice).unwrap_or_default();
+    let accepted = hand_in(api, (sequence, stage), data, &id, query).await?;
+    told(sequence.as_str(), stage, common, (&accepted, &id))?;
+    follow(api, common, accepted).await
+}
+
+/// The id of the event. A request that has to be sent twice is the same event. With `--id`, so is the same delivery to the same
+/// place, whenever it is asked for: a CI pipeline may deliver several services. Without it, ids sort by time.
+fn id_of(given: Option<&str>, data: &Object, (sequence, stage): (&str, &str), common: &TriggerCommon) -> String {
+    let Some(given) = given else { return uuid::Uuid::now_v7().to_string() };
+    let of = json!([given, common.project, common.service, stage, sequence, data]);
+    context_of(SOURCE, &of.to_string()).to_string()
+}
+
+/// Hands a trigger in.
+///
+/// # Errors
+/// The API's refusal.
+pub async fn hand_in(
+    api: &Api,
+    (sequence, stage): (&SequenceName, &StageName),
+    data: Object,
+    id: &str,
+    query: &[(&str, &str)],
+) -> Result<Accepted, CliError> {
     let event = json!({
         "specversion": "1.0",
         "datacontenttype": "application/json",
@@ -115,11 +141,7 @@ async fn send(
         "time": crate::clock::now().rfc3339(),
         "data": data,
     });
-    let said = at_once.message.as_deref().map(|message| [("override", message), ("by", at_once.by.as_str())]);
-    let query = said.as_ref().map(<[_; 2]>::as_slice).unwrap_or_default();
-    let accepted: Accepted = api.call(Method::POST, &["event"], query, Body::Json(&event, None)).await?;
-    told(sequence.as_str(), stage, common, (&accepted, &id))?;
-    follow(api, common, accepted).await
+    Ok(api.call(Method::POST, &["event"], query, Body::Json(&event, None)).await?)
 }
 
 /// Says what was triggered.

@@ -76,10 +76,21 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
     };
     watcher.end()?;
     done?;
-    match how.watching.exit_code && !all_passed(&watcher.states()) {
+    let states = watcher.states();
+    let fine = all_passed(&states) || how.watching.for_approval && watcher.waits() && none_failed(&states);
+    match how.watching.exit_code && !fine {
         true => Err(CliError::Said(1)),
         false => Ok(()),
     }
+}
+
+/// Whether nothing has failed so far, and every stage can still be reached: to wait for approval is what was asked for.
+fn none_failed(states: &[SequenceState]) -> bool {
+    let failed = |state: &SequenceState| {
+        let ended = state.executions.iter().filter_map(|execution| execution.result.as_deref());
+        !state.not_reached.is_empty() || ended.into_iter().any(|result| !matches!(result, "pass" | "warning"))
+    };
+    !states.iter().any(failed)
 }
 
 /// One context and how far it has been read.

@@ -158,6 +158,14 @@ fn a_watch_waits_for_what_is_still_to_come() {
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!(stopped.code, 0);
     assert!(stopped.out.contains("→ keelway approve context-a  carts to prod"), "{}", stopped.out);
+    // To wait for approval is what was asked for.
+    assert_eq!(api.run(&[&words[..], &["--for-approval", "--exit-code"]].concat()).code, 0);
+    let mut failed = open.clone();
+    let more = json!({"id": "y", "stage": "eu", "sequence": "delivery", "state": "finished", "result": "fail", "tasks": []});
+    failed["executions"].as_array_mut().unwrap().push(more);
+    api.can("GET /v1/sequence/shop", json!({"states": [failed]}));
+    assert_eq!(api.run(&[&words[..], &["--for-approval", "--exit-code"]].concat()).code, 1);
+    api.can("GET /v1/sequence/shop", json!({"states": [open]}));
     let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("not over after 700ms")), (1, true));
 

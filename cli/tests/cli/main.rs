@@ -2,6 +2,7 @@
 
 mod access;
 mod again;
+mod back;
 mod commands;
 mod deployer;
 mod deployments;

@@ -23,7 +23,7 @@ pub async fn rollback(api: &Api, what: &Rollback) -> Result<(), CliError> {
         let release = number(of, what.to.as_ref())?.map_or(Value::Null, Value::from);
         let more = RollbackRequest { dry_run, allow_failed, by_steps, again, ..RollbackRequest::default() };
         let request = RollbackRequest { release, config, application, notes, by, ..more };
-        let answer = one(api, of, &request).await?;
+        let answer = one(api, of, &request).await.map_err(|error| or_service(error, of))?;
         return if what.output.format.is_data() { say_data(&answer, what.output.format) } else { tell(&answer) };
     }
     if what.to.is_some() {
@@ -55,6 +55,16 @@ pub async fn undo(api: &Api, what: &RolloutUndo) -> Result<(), CliError> {
     let (notes, by) = (some(&what.said.message), some(&what.said.by));
     let request = RollbackRequest { release, config: Some(false), notes, dry_run: what.dry_run, by, ..RollbackRequest::default() };
     tell(&one(api, &of, &request).await?)
+}
+
+/// The same word may name a service.
+fn or_service(error: CliError, of: &Address) -> CliError {
+    match error {
+        CliError::Api(refused) if refused.status() == Some(404) => CliError::Failed(format!(
+            "{refused}; a service that sequences deliver goes back in a stage: keelway rollback {of} --stage STAGE"
+        )),
+        other => other,
+    }
 }
 
 async fn one(api: &Api, of: &Address, request: &RollbackRequest) -> Result<RollbackAnswer, CliError> {

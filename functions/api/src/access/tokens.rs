@@ -1,20 +1,24 @@
 //! API tokens. The secret of one stands in the answer to the request that makes or rotates it, and nowhere else.
+//!
+//! Whoever administers some projects manages the tokens that are valid in these and nowhere else. Others do not exist for them.
 
 use crate::Api;
 use crate::fence::allowed::{Allowed, act, scope};
+use crate::fence::caller::Caller;
 use crate::fence::input::{self, Params, Path, given, note, page_size};
 use crate::fence::pages::{Paging, place};
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::random::random_hex;
 use axum::Json;
 use axum::http::StatusCode;
-use keelway_domain::access::{Grant, NewToken, OVERLAP_MOST, Scope, Token, text_of};
+use keelway_domain::access::{Grant, Need, NewToken, OVERLAP_MOST, Scope, Token, text_of};
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::access::{Held, Refused as Why};
 use keelway_engine::ports::Ports;
 use keelway_wire::http::access::{GrantState, NewTokenRequest, RotateRequest, TokenAnswer, TokenPage, TokenState, WhoAmI};
+use std::collections::BTreeSet;
 
 /// How long a rotated secret stays valid unless told otherwise.
 const OVERLAP: Span = Span::minutes(60);
@@ -36,7 +40,7 @@ pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     Json(WhoAmI { token: caller.0.token, subject: caller.0.subject, by: caller.0.known, grants, expires })
 }
 
-/// Lists the tokens by name, without their secrets.
+/// Lists the tokens by name, without their secrets. Whoever administers some projects sees those that are valid only there.
 #[utoipa::path(
     get,
     path = "/v1/tokens",
@@ -45,13 +49,13 @@ pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     responses((status = 200, body = TokenPage))
 )]
 pub async fn list<P: Ports + 'static>(
-    _: Allowed<scope::Administer>,
+    caller: Allowed<scope::Anywhere<scope::Administer>>,
     api: Api<P>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
     let after = place(paging.next_page_key.as_ref(), |key| TokenName::new(key).ok())?;
-    let (tokens, next) = api.access().tokens(after.as_ref(), size.into()).await?;
+    let (tokens, next) = api.access().tokens_within(caller.administered().as_deref(), after.as_ref(), size.into()).await?;
     let now = api.access().now();
     Ok(Json(TokenPage::new(tokens.iter().map(|held| shown(&held.token, held.used, now)).collect(), size, next)))
 }
@@ -64,7 +68,7 @@ pub async fn list<P: Ports + 'static>(
     responses((status = 200, body = TokenState))
 )]
 pub async fn one<P: Ports + 'static>(
-    _: Allowed<scope::Administer>,
+    caller: Allowed<scope::Anywhere<scope::Administer>>,
     api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<Json<TokenState>> {
@@ -72,11 +76,13 @@ pub async fn one<P: Ports + 'static>(
         Ok(name) => api.access().token(&name).await?,
         Err(_) => None,
     };
+    let within = caller.administered();
+    let found = found.filter(|held| held.token.grant.is_within(within.as_deref()));
     let Held { token, used, .. } = found.ok_or_else(|| unknown(&name))?;
     Ok(Json(shown(&token, used, api.access().now())))
 }
 
-/// Makes a token. The answer is the only one that has its secret.
+/// Makes a token. The answer is the only one that has its secret. Whoever administers some projects makes tokens for these.
 #[utoipa::path(
     post,
     path = "/v1/tokens",
@@ -85,20 +91,26 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 201, body = TokenAnswer), (status = 409))
 )]
 pub async fn create<P: Ports + 'static>(
-    caller: Allowed<scope::Administer, act::Token>,
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
     api: Api<P>,
 
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
     let now = api.access().now();
     let asked = wanted(&asked, now)?;
-    caller.tells("", format!("create {}: {}", asked.name, asked.grant));
+    grants(&caller, &asked.grant)?;
+    let scopes = Grant { projects: vec![], ..asked.grant.clone() };
+    tell(&caller, &asked.grant, &format!("create {}: {scopes}", asked.name));
     let (text, hash) = fresh(&asked.name)?;
     let token = Token::new(asked, hash, caller.by(None), now).map_err(|(field, why)| Refused::field(field, why))?;
     match api.access().create(&token).await? {
         Ok(()) => Ok((StatusCode::CREATED, Json(TokenAnswer { secret: text, token: shown(&token, None, now) }))),
         Err(_) => {
-            let detail = format!("there is a token {} already: rotate it to get another secret, or revoke it first", token.name);
+            let way_out = match caller.administers_everything() {
+                true => "rotate it to get another secret, or revoke it first",
+                false => "rotate it if it is one of your projects', or choose another name",
+            };
+            let detail = format!("there is a token {} already: {way_out}", token.name);
             Err(Refused::new(StatusCode::CONFLICT, "conflict", detail))
         }
     }
@@ -113,7 +125,7 @@ pub async fn create<P: Ports + 'static>(
     responses((status = 200, body = TokenAnswer))
 )]
 pub async fn rotate<P: Ports + 'static>(
-    caller: Allowed<scope::Administer, act::Token>,
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
     api: Api<P>,
     Path(name): Path<String>,
 
@@ -130,10 +142,12 @@ pub async fn rotate<P: Ports + 'static>(
         ));
     }
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
-    caller.tells("", format!("rotate {of}, the secret before is valid for another {overlap}"));
     let (text, hash) = fresh(&of)?;
-    match api.access().rotate(&of, &hash, overlap).await? {
-        Ok(token) => Ok(Json(TokenAnswer { secret: text, token: shown(&token, None, api.access().now()) })),
+    match api.access().rotate(&of, (&hash, overlap), caller.administered().as_deref()).await? {
+        Ok(token) => {
+            tell(&caller, &token.grant, &format!("rotate {of}, the secret before is valid for another {overlap}"));
+            Ok(Json(TokenAnswer { secret: text, token: shown(&token, None, api.access().now()) }))
+        }
         Err(Why::Exists | Why::Unknown) => Err(unknown(&name)),
     }
 }
@@ -146,16 +160,35 @@ pub async fn rotate<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn revoke<P: Ports + 'static>(
-    caller: Allowed<scope::Administer, act::Token>,
+    caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
     api: Api<P>,
     Path(name): Path<String>,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
-    caller.tells("", format!("revoke {of}"));
-    match api.access().revoke(&of).await? {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(unknown(&name)),
+    let revoked = api.access().revoke(&of, caller.administered().as_deref()).await?.ok_or_else(|| unknown(&name))?;
+    tell(&caller, &revoked.grant, &format!("revoke {of}"));
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Nobody makes a token that may do more than they: `administer` in a project is every scope there, and nothing elsewhere.
+fn grants(caller: &Caller, grant: &Grant) -> Answer<()> {
+    if grant.projects.is_empty() {
+        return caller.check(Need::Administer, None).map_err(|mut refused| {
+            refused.problem.detail +=
+                "; or say in projects where the token is to be valid, with nothing but projects that you administer";
+            refused
+        });
     }
+    grant.projects.iter().try_for_each(|project| caller.check(Need::Administer, Some(project.as_str())))
+}
+
+/// Records in the audit what was done with a token: in each of its projects, of which an entry does not name the others.
+fn tell(caller: &Caller, grant: &Grant, what: &str) {
+    if grant.projects.is_empty() {
+        return caller.tells("", what);
+    }
+    let projects: BTreeSet<&ProjectName> = grant.projects.iter().collect();
+    caller.tells_each(projects.into_iter().map(|project| (project.to_string(), what.to_owned())).collect());
 }
 
 /// A token's text, and its hash.

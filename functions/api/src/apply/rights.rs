@@ -35,18 +35,21 @@ pub fn policy(caller: &Caller, project: &ProjectName) -> Answer<()> {
 
 /// Records in the audit what was applied, and whether the border of a project has changed.
 pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
-    let (mut told, mut projects): (Vec<String>, Vec<&str>) = (vec![], vec![]);
+    let mut told: Vec<(String, String)> = vec![];
     for (document, applied) in planned.iter().zip(applied) {
         let Called { kind, name, project, .. } = document.called();
-        told.push(match moved(document, applied)[..] {
+        let what = match moved(document, applied)[..] {
             [] => format!("{kind} {name}"),
             ref moved => format!("{kind} {name} (changed its {})", moved.join(" and its ")),
-        });
-        projects.extend(project.filter(|project| !projects.contains(project)));
+        };
+        // What belongs to no project has an entry of its own.
+        let project = project.unwrap_or_default();
+        match told.iter_mut().find(|(known, _)| known == project) {
+            Some((_, words)) => words.extend([", ", &what]),
+            None => told.push((project.to_owned(), what)),
+        }
     }
-    let project = projects.first().copied().unwrap_or_default();
-    caller.told().others = projects.iter().skip(1).map(|project| (*project).to_owned()).collect();
-    caller.tells(project, told.join(", ").chars().take(1000).collect::<String>());
+    caller.tells_each(told.into_iter().map(|(project, what)| (project, what.chars().take(1000).collect())).collect());
 }
 
 /// The changes of a project's border.

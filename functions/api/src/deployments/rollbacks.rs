@@ -208,8 +208,15 @@ pub async fn several<P: Ports + 'static>(
     if asked.dry_run {
         caller.does_nothing();
     }
-    let named: Vec<&str> = asked.rollbacks.iter().map(|one| one.id.as_str()).collect();
-    caller.tells("", format!("roll back {}", named.join(", ")));
+    let mut told: Vec<(String, String)> = vec![];
+    for one in &asked.rollbacks {
+        let project = super::address(&one.id).map(|of| of.namespace).unwrap_or_default();
+        match told.iter_mut().find(|(known, _)| *known == project) {
+            Some((_, words)) => words.extend([", ", one.id.as_str()]),
+            None => told.push((project, format!("roll back {}", one.id))),
+        }
+    }
+    caller.tells_each(told);
     let group = format!("{:016x}", hash64(&[b"rollbacks", &request.to_be_bytes()]));
     let (mut all, mut errors): (Vec<Prepared>, Vec<FieldError>) = (vec![], vec![]);
     for (place, one) in asked.rollbacks.iter().enumerate() {

@@ -47,10 +47,11 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
         what,
         note,
         status: response.status().as_u16(),
+        alone: true,
     };
-    let of = |project: String| {
+    let of = |(project, what): (String, String)| {
         let id = hash64(&[b"audit", &entry.id.to_be_bytes(), project.as_bytes()]);
-        Entry { id, project, ..entry.clone() }
+        Entry { id, project, what, ..entry.clone() }
     };
     for entry in std::iter::once(entry.clone()).chain(others.into_iter().map(of)) {
         if let Err(error) = api.access().record(&entry).await {

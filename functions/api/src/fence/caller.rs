@@ -48,8 +48,8 @@ pub struct Told {
     pub id: Option<u64>,
     /// The project.
     pub project: String,
-    /// Further projects, under which the entry is found as well.
-    pub others: Vec<String>,
+    /// Further projects, each with the request in words, as far as it is about that project.
+    pub others: Vec<(String, String)>,
     /// The request in words.
     pub what: String,
     /// The caller's own words about itself.
@@ -205,6 +205,15 @@ impl Caller {
         let mut told = self.told();
         told.project = project.to_owned();
         told.what = what.into();
+    }
+    /// Notes for the audit what is done in each of several projects. Whoever administers one of them reads nothing of the others.
+    pub fn tells_each(&self, mut all: Vec<(String, String)>) {
+        if all.is_empty() {
+            return;
+        }
+        let (project, what) = all.remove(0);
+        self.tells(&project, what);
+        self.told().others = all;
     }
     /// Notes that the request had no effect: it was handled before, or it is a dry run.
     pub fn does_nothing(&self) {

@@ -200,6 +200,10 @@ impl Grant {
     pub fn has(&self, kind: Kind) -> bool {
         self.scopes.iter().any(|scope| scope.kind() == kind || *scope == Scope::Administer)
     }
+    /// Whether the grant is valid in nothing but these projects. `None`: they are all there are.
+    pub fn is_within(&self, projects: Option<&[ProjectName]>) -> bool {
+        projects.is_none_or(|known| !self.projects.is_empty() && self.projects.iter().all(|project| known.contains(project)))
+    }
     /// Whether the grant is valid in a project. `None`: for what belongs to the installation, or to all projects.
     pub fn reaches(&self, project: Option<&str>) -> bool {
         self.projects.is_empty() || project.is_some_and(|project| self.projects.iter().any(|known| known.as_str() == project))
@@ -313,6 +317,16 @@ mod tests {
             "this needs execute:test in project \"other\", and what you sent grants administer in shop, carts: ask an administrator for a \
              token that has it"
         );
+    }
+
+    #[test]
+    fn a_grant_is_within_projects_if_it_is_valid_nowhere_else() {
+        let known: Vec<ProjectName> = ["shop", "carts"].iter().map(|name| ProjectName::new(*name).unwrap()).collect();
+        let within = |projects: &[&str], known: &[ProjectName]| grant(&["read"], projects).is_within(Some(known));
+        assert!(within(&["shop"], &known) && within(&["carts", "shop"], &known));
+        // A grant without projects is valid in all of them.
+        assert!(!within(&[], &known) && !within(&["shop", "other"], &known) && !within(&["shop"], &[]) && !within(&[], &[]));
+        assert!(grant(&["read"], &[]).is_within(None) && grant(&["read"], &["other"]).is_within(None));
     }
 
     #[test]

@@ -63,6 +63,10 @@ pub struct Entry {
     /// The HTTP status of the answer.
     #[serde(rename = "h")]
     pub status: u16,
+    /// Whether the words are about this project alone. Entries of older versions lack it: one request applied to several projects,
+    /// and its entry under each named all of them.
+    #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
+    pub alone: bool,
 }
 
 /// A filter for entries.
@@ -72,8 +76,8 @@ pub struct Filter {
     pub token: Option<String>,
     /// Of this action.
     pub action: Option<String>,
-    /// Of this project.
-    pub project: Option<String>,
+    /// Of these projects.
+    pub projects: Option<Vec<String>>,
     /// Not older.
     pub from: Option<Timestamp>,
     /// Older than this.
@@ -86,7 +90,8 @@ impl Filter {
         let in_time = self.from.is_none_or(|from| entry.at >= from) && self.before.is_none_or(|before| entry.at < before);
         // The subject of an identity provider's token is looked for like a token's name; an identity is that of one of them only.
         let named = [&entry.token, &entry.subject, &entry.by].into_iter().any(|name| is(&self.token, name));
-        in_time && named && is(&self.action, &entry.action) && is(&self.project, &entry.project)
+        let in_projects = self.projects.as_ref().is_none_or(|projects| projects.contains(&entry.project));
+        in_time && named && is(&self.action, &entry.action) && in_projects
     }
 }
 

@@ -68,6 +68,12 @@ impl Held {
     }
 }
 
+/// The token in an item, if it is valid in nothing but these projects.
+fn held_within(found: Option<&Item>, within: Option<&[ProjectName]>) -> Result<Option<Held>, PortError> {
+    let held = found.map(Held::read).transpose()?.flatten();
+    Ok(held.filter(|held| held.token.grant.is_within(within)))
+}
+
 impl<P: Ports> Access<P> {
     /// The token with this text, if it is valid now. Records the hour of its use.
     ///
@@ -104,14 +110,21 @@ impl<P: Ports> Access<P> {
         }
     }
 
-    /// Replaces the secret of a token. The present one stays valid for the overlap.
+    /// Replaces the secret of a token that is valid in nothing but these projects; others are unknown. The present secret stays
+    /// valid for the overlap. What the token allows is looked at in the same step: between two steps, another token could get the
+    /// name.
     ///
     /// # Errors
     /// A port fails.
-    pub async fn rotate(&self, name: &TokenName, hash: &str, overlap: Span) -> Result<Result<Token, Refused>, PortError> {
+    pub async fn rotate(
+        &self,
+        name: &TokenName,
+        (hash, overlap): (&str, Span),
+        within: Option<&[ProjectName]>,
+    ) -> Result<Result<Token, Refused>, PortError> {
         let key = token(name);
         let rotated = change(&self.ports, &key, |found| {
-            let Some(held) = found.map(Held::read).transpose()?.flatten() else { return Ok(Step::Leave(None)) };
+            let Some(held) = held_within(found, within)? else { return Ok(Step::Leave(None)) };
             let token = held.token.rotate(hash.to_owned(), overlap, self.ports.now());
             let next = Held { token, used: held.used, version: held.version + 1 };
             Ok(Step::Write(Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)))
@@ -121,17 +134,22 @@ impl<P: Ports> Access<P> {
         Ok(Ok(next.token))
     }
 
-    /// Deletes a token. `false`: it does not exist. This instance refuses it at once, others after [`REMEMBERED`] at the latest.
+    /// Deletes a token that is valid in nothing but these projects, and returns it. `None`: there is none. This instance refuses it
+    /// at once, others after [`REMEMBERED`] at the latest.
     ///
     /// # Errors
     /// A port fails.
-    pub async fn revoke(&self, name: &TokenName) -> Result<bool, PortError> {
-        if self.token(name).await?.is_none() {
-            return Ok(false);
+    pub async fn revoke(&self, name: &TokenName, within: Option<&[ProjectName]>) -> Result<Option<Token>, PortError> {
+        let key = token(name);
+        let revoked = change(&self.ports, &key, |found| {
+            let Some(held) = held_within(found, within)? else { return Ok(Step::Leave(None)) };
+            Ok(Step::Write(Write::Delete(token(name), Condition::Version(held.version)), Some(held.token)))
+        });
+        let revoked: Option<Token> = revoked.await?;
+        if revoked.is_some() {
+            self.remember(name, None);
         }
-        self.ports.write(&Write::Delete(token(name), Condition::Always)).await?;
-        self.remember(name, None);
-        Ok(true)
+        Ok(revoked)
     }
 
     /// Removes a project from every token, and deletes tokens that are valid nowhere else. Returns the names of the changed tokens.
@@ -198,6 +216,37 @@ impl<P: Ports> Access<P> {
             all.extend(Held::read(item)?);
         }
         Ok((all, page.next.map(|next| next.key.sk)))
+    }
+
+    /// The same of the tokens that are valid in nothing but these projects. Pages are full, and the name is that of such a token.
+    /// Tokens are few, so all are read for this.
+    ///
+    /// # Errors
+    /// A port fails.
+    pub async fn tokens_within(
+        &self,
+        within: Option<&[ProjectName]>,
+        after: Option<&TokenName>,
+        limit: u32,
+    ) -> Result<(Vec<Held>, Option<String>), PortError> {
+        if within.is_none() {
+            return self.tokens(after, limit).await;
+        }
+        let (mut found, mut after): (Vec<Held>, _) = (vec![], after.cloned());
+        loop {
+            let (page, next) = self.tokens(after.as_ref(), PAGE).await?;
+            for held in page.into_iter().filter(|held| held.token.grant.is_within(within)) {
+                if found.len() as u64 >= u64::from(limit) {
+                    let last = found.last().map(|held| held.token.name.to_string());
+                    return Ok((found, last));
+                }
+                found.push(held);
+            }
+            match next.and_then(|next| TokenName::new(&next).ok()) {
+                Some(next) => after = Some(next),
+                None => return Ok((found, None)),
+            }
+        }
     }
 
     /// The time by which tokens expire.

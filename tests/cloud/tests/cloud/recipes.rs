@@ -63,7 +63,7 @@ export KEELWAY_PROJECT="$PROJECT" KEELWAY_SERVICE=web KEELWAY_LOOK=1
 export GITHUB_SERVER_URL=https://github.test GITHUB_REPOSITORY=acme/shop GITHUB_RUN_ID="$PROJECT" GITHUB_RUN_ATTEMPT=1 GITHUB_OUTPUT="$PWD/outputs" GITHUB_STEP_SUMMARY="$PWD/summary"
 deliver() { python3 "$ACTION/deliver.py"; echo "$1 ended with $?"; }
 KEELWAY_IMAGE=web:1 deliver good
-KEELWAY_IMAGE=web:1 deliver "the same"
+GITHUB_RUN_ATTEMPT=2 KEELWAY_IMAGE=web:1 deliver "the same"
 KEELWAY_IMAGE=web:2-broken KEELWAY_LABELS=$'team=web\n' deliver broken
 KEELWAY_IMAGE=web:3 KEELWAY_WAIT=sometimes deliver wrong
 KEELWAY_IMAGE=web:3 KEELWAY_PROJECT=nowhere deliver nowhere
@@ -97,7 +97,7 @@ fn action(bed: &Bed) -> Outcome {
         "good ended with 0",
         "the same ended with 0",
         "dev.delivery: fail: the page is empty",
-        "::error::the delivery did not get through",
+        "::error title=dev.delivery::the page is empty",
         "broken ended with 1",
         "::error::wait is 'sometimes': write end, approval or nothing",
         "wrong ended with 2",
@@ -109,7 +109,8 @@ fn action(bed: &Bed) -> Outcome {
         "plain ended with 2",
         "result=pass",
         "result=fail",
-        "| dev | delivery | fail |",
+        "| dev | delivery | fail | the page is empty |",
+        "`web:2-broken`",
     ] {
         ensure(out.contains(said), || format!("{said:?} is not said:\n{out}\n{err}"))?;
     }

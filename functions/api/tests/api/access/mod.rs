@@ -1,5 +1,6 @@
 //! Tokens, the audit, dead letters.
 
+mod administrators;
 mod audit;
 mod operations;
 pub mod tokens;
