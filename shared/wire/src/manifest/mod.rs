@@ -263,6 +263,12 @@ fn document(root: &Node, kind: Option<&str>, source: &str, report: &mut Report) 
             }
             shipyard::read(root, source, report).map(Document::Shipyard)
         }
+        None if ["objectives", "indicators"].iter().any(|field| root.get(field).is_some()) => {
+            let message = "is a file of objectives or indicators, which is a resource of a project and no manifest: `keelway validate` \
+                           checks it";
+            report.error(root, "", message.into());
+            None
+        }
         None => {
             let at = root.get("kind").unwrap_or(root);
             report.error(at, "kind", format!("is missing: write one of {}", kinds()));

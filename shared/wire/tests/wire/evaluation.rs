@@ -203,6 +203,9 @@ fn a_file_is_what_its_fields_say_and_else_its_name() {
     assert_eq!(of("", "x.yaml"), None);
     assert_eq!(of("apiVersion: x\nobjectives: []", "slo.yaml"), None, "a manifest of others");
     assert_eq!(of("kind: Shipyard\nspec: {}", "slo.yaml"), None);
+    // Who applies one is told what it is.
+    let applied = manifest::parse("objectives: [{sli: m}]\n", "slo.yaml");
+    assert!(applied.refused() && applied.findings[0].message.contains("no manifest: `keelway validate` checks it"), "{applied:?}");
 }
 
 #[test]
