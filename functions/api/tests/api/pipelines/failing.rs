@@ -6,7 +6,7 @@ use keelway_domain::condition::Condition;
 use keelway_domain::promotions::{Attempt, Seen};
 use keelway_domain::time::Span;
 use keelway_engine::item::Attr;
-use keelway_engine::ports::{Condition, Store, Write, Written};
+use keelway_engine::ports::{self, Store, Write, Written};
 use keelway_engine::promotions::{Address, Message, NAME, keys};
 use keelway_world::queue::Parcel;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ async fn a_pipeline_that_cannot_be_read_keeps_nobody_from_applying_another_one()
         stand.manifests(&manifest("carts", BY_REQUEST)).await;
         let (ports, key) = (stand.world.worker(3), keys::definition(&Address::new("shop", "carts")));
         let item = ports.get(&key).await.unwrap().unwrap();
-        let version = Condition::Version(item.version());
+        let version = ports::Condition::Version(item.version());
         assert_eq!(ports.write(&Write::Put(item.with(name, damaged), version)).await.unwrap(), Written::Done);
         let twin = manifest("carts", BY_REQUEST).replace("name: carts\n  namespace", "name: twin\n  namespace");
         let answer = stand.post_text("/v1/apply", "application/yaml", twin).await;

@@ -89,7 +89,9 @@ fn whoever_comes_between_an_apply_and_a_sweep_the_rule_is_enabled_in_the_end() {
     let mut disabled = 0;
     for seed in 0..2_000 {
         let (stand, rule, mut rng) = (left(), Rule::new(true), Rng::new(seed));
-        let sweep = Box::pin(async { drop(stand.warm.tend(&rule).await.unwrap()) });
+        let sweep = Box::pin(async {
+            stand.warm.tend(&rule).await.unwrap();
+        });
         let apply = Box::pin(apply(&stand.people, &rule));
         both(&mut rng, [(sweep, usize::MAX), (apply, usize::MAX)]);
         assert!(rule.is_on(), "in order {seed}");
@@ -103,7 +105,9 @@ fn whoever_stops_the_next_sweep_enables_the_rule_of_a_subscription() {
     for seed in 0..2_000 {
         let (stand, rule, mut rng) = (left(), Rule::new(seed % 2 == 0), Rng::new(seed));
         let steps = [rng.below(12), rng.below(12)];
-        let sweep = Box::pin(async { drop(stand.warm.tend(&rule).await.unwrap()) });
+        let sweep = Box::pin(async {
+            stand.warm.tend(&rule).await.unwrap();
+        });
         let apply = Box::pin(apply(&stand.people, &rule));
         both(&mut rng, [(sweep, steps[0]), (apply, steps[1])]);
         block_on(stand.warm.tend(&rule)).unwrap();
