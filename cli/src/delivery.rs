@@ -341,3 +341,6 @@ pub fn all_passed(states: &[SequenceState]) -> bool {
         |state: &SequenceState| state.state == "finished" && state.not_reached.is_empty() && state.executions.iter().all(fine);
     !states.is_empty() && states.iter().all(passed)
 }
+
+#[cfg(test)]
+mod histories;

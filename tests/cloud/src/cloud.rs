@@ -25,6 +25,8 @@ pub enum Ability {
     Schedules,
     /// Let us see and end the processes of functions.
     Processes,
+    /// Show pages in a real browser: of this machine, not of the endpoint.
+    Browser,
 }
 
 impl Ability {
@@ -36,6 +38,9 @@ impl Ability {
             Ability::Records => "the endpoint does not record which role does what",
             Ability::Schedules => "the endpoint does not fire schedules",
             Ability::Processes => "the endpoint's function processes are out of reach",
+            Ability::Browser => {
+                "there is no chromium or no chromedriver on PATH: `apt-get install chromium chromium-driver` on Debian and Ubuntu"
+            }
         }
     }
 }

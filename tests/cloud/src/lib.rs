@@ -4,6 +4,7 @@
 //! Entry points: [`Cloud::start`] and [`Cloud::deploy`]; [`observer::Observer`] watches a stack; [`stand::CloudStand`] runs cases.
 
 pub mod api;
+pub mod browser;
 pub mod cloud;
 pub mod container;
 pub mod endpoint;

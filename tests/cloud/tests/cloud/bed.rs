@@ -1,5 +1,6 @@
 //! What all tests share: a cloud, a stack, somebody who watches it; and a second stack for tests that break things.
 
+use keelway_cloud_tests::browser::{self, Browsers};
 use keelway_cloud_tests::cloud::binaries;
 use keelway_cloud_tests::observer::Observer;
 use keelway_cloud_tests::patience::until;
@@ -12,6 +13,7 @@ pub struct Bed {
     pub stack: Stack,
     pub observer: Observer,
     second: OnceLock<Result<Second, Problem>>,
+    browsers: OnceLock<Result<Browsers, Problem>>,
     functions: bool,
 }
 
@@ -38,11 +40,15 @@ impl Bed {
         if !functions && cloud.can(Ability::Records) {
             return Err(format!("the API of the local cloud's stack does not answer at {}: see its log", stack.api().url).into());
         }
-        Ok(Self { cloud, stack, observer, second: OnceLock::new(), functions })
+        Ok(Self { cloud, stack, observer, second: OnceLock::new(), browsers: OnceLock::new(), functions })
     }
 
     pub fn can(&self, ability: Ability) -> bool {
-        if ability == Ability::Functions { self.functions } else { self.cloud.can(ability) }
+        match ability {
+            Ability::Functions => self.functions,
+            Ability::Browser => browser::wanted(),
+            _ => self.cloud.can(ability),
+        }
     }
 
     /// Parameters of the first stack: what its deployers may deploy, run and call, and that webhooks may reach this machine.
@@ -90,8 +96,16 @@ impl Bed {
         self.second.get().and_then(|second| second.as_ref().ok())
     }
 
+    /// Browsers, started for the first who asks.
+    pub fn browsers(&self) -> Result<&Browsers, Problem> {
+        self.browsers.get_or_init(|| Browsers::start(self.cloud.handle())).as_ref().map_err(Clone::clone)
+    }
+
     /// Ends everything.
     pub fn close(&self) {
+        if let Some(Ok(browsers)) = self.browsers.get() {
+            browsers.stop();
+        }
         self.observer.leave();
         if let Some(second) = self.second_if_made() {
             second.observer.leave();

@@ -19,6 +19,7 @@ mod knocks;
 mod lanes;
 mod models;
 mod oracles;
+mod page;
 mod permissions;
 mod promotion_cases;
 mod promotions;
@@ -74,7 +75,19 @@ fn tests() -> Vec<Test<Bed>> {
         oracles::tests,
         permissions::tests,
     ];
-    groups.into_iter().flat_map(|group| group()).collect()
+    spread(page::tests(), groups.into_iter().flat_map(|group| group()).collect())
+}
+
+/// Between the others: side by side, those in a browser would wait for each other, since there are few browsers.
+fn spread(few: Vec<Test<Bed>>, among: Vec<Test<Bed>>) -> Vec<Test<Bed>> {
+    let (step, mut few) = (among.len() / (few.len() + 1) + 1, few.into_iter());
+    let mut all = vec![];
+    for (place, test) in among.into_iter().enumerate() {
+        all.extend((place % step == 0).then(|| few.next()).flatten());
+        all.push(test);
+    }
+    all.extend(few);
+    all
 }
 
 fn main() -> ExitCode {
