@@ -49,7 +49,7 @@ fn spans(sets: &Sets, report: &mut Report) -> Vec<Option<Spans>> {
     let mut all = vec![];
     for (place, (entry, texts)) in sets.lists.iter().enumerate() {
         let path = format!("{}[{place}]", sets.path);
-        if texts.is_empty() {
+        if texts.iter().all(Node::is_null) {
             all.push(None);
             if entry.get("criteria").is_some_and(|criteria| !criteria.is_null() && criteria.list().is_none()) {
                 continue;
@@ -60,6 +60,14 @@ fn spans(sets: &Sets, report: &mut Report) -> Vec<Option<Spans>> {
         }
         let mut spans = Some([ALL; 3]);
         for (place, node) in texts.iter().enumerate() {
+            if node.is_null() {
+                report.error(
+                    node,
+                    format!("{path}.criteria[{place}]"),
+                    "is empty, and is left out: write a criterion, or take out the `-`".into(),
+                );
+                continue;
+            }
             let criterion = criterion(sets, node, &format!("{path}.criteria[{place}]"), report);
             spans = spans.zip(criterion).map(|(spans, criterion)| narrowed(spans, &criterion));
         }

@@ -30,7 +30,9 @@ impl Reader<'_, '_> {
     }
 
     pub fn version(&mut self, root: &Node) {
-        match root.get("spec_version").and_then(Node::scalar).unwrap_or_default() {
+        let told = root.get("spec_version").is_some_and(|version| !version.is_null() && version.scalar().is_none());
+        match self.text(root, "spec_version", "").as_str() {
+            _ if told => (),
             "" => {
                 let at = root.get("spec_version").unwrap_or(root);
                 self.report.warning(at, "spec_version", "is missing, and nobody looks at it: write `spec_version: \"1.0\"`".into());
