@@ -2,8 +2,8 @@
 //!
 //! The modules run in a browser as they are, too. They are joined because each file is a request, each request an invocation of the
 //! function, and because one file compresses to three quarters of what many come to. Only what the page's modules do is understood:
-//! imports by name, at the beginning; exports of declarations, by a list, or from another module; and imports of a screen when it is
-//! opened, whose module is there at once.
+//! imports by name, at the beginning; exports of declarations, by a list, or from another module; and imports of a screen when it
+//! is opened, whose module is there at once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,5 @@
-//! The web page under `/ui/`, made from `web/` by `build/main.rs`. Its files are public; everything that they show comes from the API.
+//! The web page under `/ui/`, made from `web/` by `build/main.rs`. Its files are public; everything that they show comes from the
+//! API.
 //!
 //! The page's own address is not cached for long, and names its files by a hash. The policy lets a browser run nothing but these
 //! files, and talk to nobody but this API and the provider at which people sign in.
