@@ -72,8 +72,8 @@ impl Browsers {
         let missing = || Problem(crate::Ability::Browser.missing().to_owned());
         let (binary, driver) = programs().ok_or_else(missing)?;
         let mut command = Command::new("sh");
-        // It ends with this process, however that ends: its input is closed then.
-        command.args(["-c", r#""$0" --port=0 2>&1 & cat >/dev/null; kill $!"#]).arg(driver);
+        // It and its browsers, which are of its process group, end with this process, however that ends: its input is closed then.
+        command.args(["-c", r#"trap "" TERM; (trap - TERM; exec "$0" --port=0 2>&1) & cat >/dev/null; kill 0"#]).arg(driver);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).env("TZ", "UTC").process_group(0);
         let mut driver = command.spawn().map_err(|error| Problem::of("chromedriver", error))?;
         let mut said = BufReader::new(driver.stdout.take().ok_or("chromedriver has no output")?);

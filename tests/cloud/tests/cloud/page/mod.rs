@@ -36,7 +36,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     groups.into_iter().flatten().map(|test| test.needs(needs)).collect()
 }
 
-/// Deliveries of one project: `web` failed in `dev`, `cart` waits for an approval in `staging`, `mail` waits for an executor.
+/// Deliveries of one project: `web` failed in `dev`, `cart` waits for an approval in `staging`, `mail` is at work in `dev`.
 struct Scene {
     project: String,
     /// May do everything in the project.
@@ -75,7 +75,7 @@ impl Scene {
             Ok(context)
         };
         let (web, context) = (trigger("web", "7.1")?, trigger("cart", "1.5.0")?);
-        trigger("mail", "3.0")?;
+        let mail = trigger("mail", "3.0")?;
         let deploy = "sh.keptn.event.deployment.triggered";
         for (context, result, message) in [(&web, "fail", HOSTILE), (&context, "pass", "")] {
             let task = bed.observer.event(context, deploy, 0)?;
@@ -83,6 +83,10 @@ impl Scene {
             let data = json!({"result": result, "message": message}).as_object().cloned().unwrap_or_default();
             bed.stack.put_event(&answer(&task.event, "finished", "deployer", data))?;
         }
+        // It is at work for the rest of the tests.
+        let task = bed.observer.event(&mail, deploy, 0)?;
+        bed.stack.put_event(&answer(&task.event, "started", "deployer", Map::new()))?;
+        bed.observer.event(&mail, "sh.keptn.event.deployment.started", 0)?;
         bed.observer.event(&context, "sh.keptn.event.approval.triggered", 0)?;
         bed.observer.event(&web, "sh.keptn.event.dev.delivery.finished", 0)?;
         Ok(Self { project, token, context })

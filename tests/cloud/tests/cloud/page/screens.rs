@@ -72,7 +72,6 @@ fn address(bed: &Bed) -> Outcome {
     browser.window()?;
     page.sign_in(&scene.token)?;
     for (address, title, before) in &seen {
-        browser.go("about:blank")?;
         page.open(address)?;
         let alike = |text: String| text.lines().count() == before.lines().count();
         ensure(alike(text()?), || format!("{address} shows\n{}\nand before\n{before}", text().unwrap_or_default()))?;

@@ -23,10 +23,6 @@ fn small(bed: &Bed) -> Outcome {
                  .filter((e) => e.name.includes('/ui/'))";
     let first = page.browser.value(&format!("{files}.length"))?;
     ensure(first.as_u64().is_some_and(|count| count <= FILES), || format!("{first} files before the first screen is there"))?;
-    // Every screen once, so that everything was asked for.
-    for address in super::addresses(&scene.project, &scene.context) {
-        page.open(&address)?;
-    }
     let sums = format!("{files}.reduce(([a, b], e) => [a + e.decodedBodySize, b + e.encodedBodySize], [0, 0])");
     let (plain, sent) = (page.browser.value(&sums)?[0].as_u64(), page.browser.value(&sums)?[1].as_u64());
     ensure(plain.is_some_and(|bytes| (10_000..=150_000).contains(&bytes)), || format!("{plain:?} bytes"))?;
