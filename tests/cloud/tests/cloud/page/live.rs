@@ -44,6 +44,7 @@ fn appears(bed: &Bed, decide: impl Fn(&Scene, &Page<'_>) -> Outcome) -> Outcome 
     let open = |address: &str| -> Result<String, Problem> {
         let window = browser.window()?;
         page.sign_in(&scene.token)?;
+        browser.before("window.keelwayTest?.stop();")?;
         browser.resize(900, 300)?;
         page.open(address)?;
         Ok(window)
@@ -68,17 +69,19 @@ fn appears(bed: &Bed, decide: impl Fn(&Scene, &Page<'_>) -> Outcome) -> Outcome 
     }
 
     decide(&scene, &page)?;
+    // Each look lets the time between two polls pass.
+    let seen = |so: &str| browser.until(&format!("keelwayTest.advance(15_000).then(() => {so})"));
 
     browser.choose(&matrix)?;
     let cell = "[...document.querySelectorAll('tbody tr')].find((r) => r.innerText.startsWith('cart'))?.innerText ?? ''";
-    browser.until(&format!("!({cell}).includes('approval') && ({cell}).includes('deploy')"))?;
+    seen(&format!("!({cell}).includes('approval') && ({cell}).includes('deploy')"))?;
     let kept = "[window.same, document.activeElement.type, document.activeElement.value, scrollY]";
     same("the matrix afterwards", browser.value(kept)?, json!([true, "search", "a", 40]))?;
     browser.choose(&waits)?;
-    browser.until(&format!("!document.querySelector('main').innerHTML.includes('{}')", scene.context))?;
+    seen(&format!("!document.querySelector('main').innerHTML.includes('{}')", scene.context))?;
     same("the waits afterwards", browser.value("window.same")?, json!(true))?;
     browser.choose(&delivery)?;
-    browser.until("![...document.querySelectorAll('main button')].some((b) => b.innerText.includes('Approve'))")?;
+    seen("![...document.querySelectorAll('main button')].some((b) => b.innerText.includes('Approve'))")?;
     let kept = "[window.same, document.activeElement.name, document.activeElement.value]";
     same("the delivery afterwards", browser.value(kept)?, json!([true, "reason", "half a sen"]))
 }

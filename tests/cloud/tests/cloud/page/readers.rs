@@ -1,6 +1,6 @@
 //! Readers who see no colours, who hear the page, who have a small window, and who print.
 
-use super::{Page, Scene, addresses};
+use super::{Page, Scene, TAME, addresses};
 use crate::bed::Bed;
 use keelway_cloud_tests::Outcome;
 use keelway_cloud_tests::problem::{ensure, same};
@@ -38,12 +38,14 @@ fn heard(bed: &Bed) -> Outcome {
     // Each sign is hidden from those who hear the page, and has words beside it for them.
     let bare = "[...document.querySelectorAll('.sign')].filter((s) => s.ariaHidden !== 'true' || !s.nextElementSibling?.matches('.unseen') || \
                 !s.nextElementSibling.innerText.trim() || !s.innerText.trim()).map((s) => s.outerHTML)";
-    for address in addresses(&scene.project, &scene.context) {
+    page.browser.window()?;
+    page.sign_in(&scene.token)?;
+    page.world(bed, &TAME, 3)?;
+    for address in addresses("cart", "payments") {
         page.open(&address)?;
         same(&format!("signs without words in {address}"), page.browser.value(bare)?, json!([]))?;
     }
-    // Bars are for the eye: what they say stands beside them, and their kinds differ without colours.
-    page.open(&scene.delivery())?;
+    // Bars are for the eye: what they say stands beside them.
     same("bars that are heard", page.browser.count(".bars:not([aria-hidden=true])")?, 0)
 }
 
@@ -52,12 +54,16 @@ fn small(bed: &Bed) -> Outcome {
     let page = Page::signed_in(bed, &scene.token)?;
     let browser = &page.browser;
     // 1,280 pixels at 400 % are 320.
+    page.world(bed, &TAME, 3)?;
     browser.resize(320, 640)?;
-    for address in addresses(&scene.project, &scene.context) {
+    for address in addresses("cart", "payments") {
         page.open(&address)?;
         let wide = browser.value("document.documentElement.scrollWidth")?;
         ensure(wide.as_u64().is_some_and(|wide| wide <= 320), || format!("{address} is {wide} pixels wide"))?;
     }
+    browser.window()?;
+    page.sign_in(&scene.token)?;
+    browser.resize(320, 640)?;
     page.open(&scene.environments())?;
     browser.until_text("main", "cart")?;
     let left = "document.querySelector('.matrix tbody th').getBoundingClientRect().left";
