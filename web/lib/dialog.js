@@ -53,7 +53,10 @@ async function go(event) {
     Object.assign(asked, { busy: false, error });
     // What was refused for good may be sent again in other words; what had no answer is sent again as it was.
     if (!error.passing) asked.key = crypto.randomUUID();
-    if (asked === shown) draw();
+    if (asked !== shown) return;
+    draw();
+    // The button was disabled while it waited, and lost the focus.
+    host().querySelector("button[type=submit]")?.focus();
   }
 }
 

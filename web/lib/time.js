@@ -46,10 +46,15 @@ const parts = (zone, options) => {
   }
 };
 
+/** What is no time stays as it is: it comes from outside. */
+function format(time, zone, options) {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? String(time ?? "") : parts(zone, options).format(date);
+}
+
 /** `14:02:11` in a zone, the reader's by default. */
-export const clock = (time, zone = ZONE) =>
-  parts(zone, { hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(time));
+export const clock = (time, zone = ZONE) => format(time, zone, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 /** `25 Nov 2026, 14:02` in a zone, the reader's by default. */
 export const moment = (time, zone = ZONE) =>
-  parts(zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(time));
+  format(time, zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });

@@ -117,8 +117,11 @@ impl Joined<'_> {
     }
 }
 
+/// A name in the module that has it, and in the one that uses it.
+type Pairs<'a> = Vec<(&'a str, &'a str)>;
+
 /// The pairs of `… { a, b as c } from "x";`, the place they are from, and what follows.
-fn list(text: &str) -> Option<(Vec<(&str, &str)>, Option<&str>, &str)> {
+fn list(text: &str) -> Option<(Pairs<'_>, Option<&str>, &str)> {
     let (head, after) = text.split_once(';')?;
     let (_, inner) = head.split_once('{')?;
     let (names, tail) = inner.split_once('}')?;
