@@ -110,7 +110,7 @@ export function open({ params, redraw }) {
     const link = it.shkeptncontext ?? it.last?.shkeptncontext;
     return html`<td>
       <span class="unseen">${stage}, </span>
-      <a class="version ${it.image ? "" : "dim"}" href=${to("delivery", name, link ?? "")} title=${it.image ?? "no image"}>${version(it.image) || "no version"}</a>
+      <a class="version ${it.image ? "" : "dim"}" href=${to("delivery", name, link ?? "")} title=${it.image ?? "no image"}>${version(it.image) || (it.since ? "rolled back" : "no version")}</a>
       <span class="dim right">${ago(it.since)}</span>
       ${differs(entry.stages, cells, i) ? html`<div class="differs">${sign("behind")} ${version(before(entry.stages, cells, i))} is in the stage before</div>` : nothing}
       ${failed ? html`<a class="line" href=${to("delivery", name, it.last.shkeptncontext)}>${state({ sign: it.last.result === "warning" ? "warning" : "fail", what: `last ${it.last.sequence}: ${it.last.result}` })}</a>` : nothing}
