@@ -63,6 +63,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         Test::new("examples::shop, as its page says", shop),
         Test::new("examples::hello, as its page says", hello),
         Test::new("examples::deployments, waiting for their images", deployments),
+        Test::new("examples::evaluation, judged as its page says", evaluation).needs(&[]),
         Test::new("examples::none is left out", none_left_out).needs(&[]),
     ];
     tests.extend(KEPTN.iter().map(|shown| Test::new(format!("examples::keptn/{}", shown.name), |bed: &Bed| keptn(bed, shown))));
@@ -88,6 +89,17 @@ fn deployments(bed: &Bed) -> Outcome {
         until(name, found, || state().map_or_else(|error| error.0, |state| state.to_string()))?;
     }
     Ok(())
+}
+
+/// It needs no stack: the command judges what it is given.
+fn evaluation(bed: &Bed) -> Outcome {
+    let shell = Shell(bed);
+    let file = |name: &str| format!("examples/evaluation/{name}");
+    let (slo, sli, values, history) = (file("slo.yaml"), file("sli.yaml"), file("values.json"), file("history.json"));
+    shell.fine(&["validate", &slo, &sli])?;
+    let judged = shell.run(&["evaluate", "-f", &slo, "--values", &values, "--history", &history, "-o", "json"])?;
+    let judged: Value = serde_json::from_slice(&judged.stdout).map_err(|error| Problem::of("the judgement", error))?;
+    ensure(matches!(text(&judged["result"]), "pass" | "warning" | "fail"), || format!("it has no result: {judged}"))
 }
 
 fn hello(bed: &Bed) -> Outcome {
@@ -251,7 +263,7 @@ fn names(folder: &str) -> Result<BTreeSet<String>, Problem> {
 fn none_left_out(_: &Bed) -> Outcome {
     let folders = names("examples")?;
     let known = BTreeSet::from(
-        ["deployments", "greeter", "hello", "keptn", "promotions", "shop", "together", "webhooks"].map(str::to_owned),
+        ["deployments", "evaluation", "greeter", "hello", "keptn", "promotions", "shop", "together", "webhooks"].map(str::to_owned),
     );
     ensure(folders == known, || format!("examples holds {folders:?}, and the tests know {known:?}"))?;
     let files = names("examples/keptn")?;
