@@ -155,7 +155,7 @@ fn fed(bed: &Bed) -> Outcome {
     let state = || Ok::<_, Problem>(stack.wait(raw.json("events", "AWSEvents.DescribeRule", &rule))?["State"].clone());
     let is = |when: &str, expected: &str| same(when, state()?, json!(expected));
     let manifest = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {name: hook, namespace: fed}\n\
-                    spec: {events: [a.type], url: 'https://receiver.test'}\n";
+                    spec: {events: [dev.keelway.promotion.failed], url: 'https://receiver.test'}\n";
     let apply = || stack.wait(stack.api().apply(None, manifest))?.fine("apply").map(drop);
     sweep(bed, stack)?;
     is("nobody has ever subscribed", "DISABLED")?;
