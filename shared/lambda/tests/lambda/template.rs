@@ -124,6 +124,7 @@ fn what_the_template_takes_the_functions_start_with() {
         "OidcAudience",
         "OidcGrants",
         "OidcIssuers",
+        "PageSignIn",
         "Polling",
         "RetentionDays",
         "StartDeadline",
@@ -132,6 +133,7 @@ fn what_the_template_takes_the_functions_start_with() {
         // Of webhooks, and of notifications of promotions.
         "WebhookAllowedHosts",
         "WebhookAllowedHosts",
+        "Webhooks",
     ];
     assert_eq!(seen, expected, "the parameters that the functions read");
 }
