@@ -128,5 +128,8 @@ export function about(x) {
 /** Whether an execution is still open. */
 export const isOpen = (x) => !x.finishedAt && !["finished", "aborted", "timedOut"].includes(x.state);
 
+/** Whether it may change at any moment: also by a person, whose decision should be seen at once. */
+export const mayChange = (x) => isOpen(x) && !["window", "delay"].includes(x.waits?.reason);
+
 /** Whether something happens by itself soon: nobody waits for a person, a window or a pause. */
 export const moves = (x) => isOpen(x) && !["approval", "resume", "window", "delay"].includes(x.waits?.reason);

@@ -2,7 +2,7 @@
 
 import { ago, command, cut, empty, html, nothing, outside, quoted, repeat, sign, state } from "../lib/view.js";
 import { api, path, query } from "../lib/api.js";
-import { about, isOpen, moves, oneLine, outcome, shortId, version } from "../lib/words.js";
+import { about, isOpen, mayChange, oneLine, outcome, shortId, version } from "../lib/words.js";
 import { ask } from "../lib/dialog.js";
 import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
@@ -26,7 +26,7 @@ export function open({ parts: [project, context] }) {
       events = await api.all("/v1/event", { project, keptnContext: sequence.shkeptncontext }, "events", { signal, most: 5 });
       last = sum;
     }
-    return sequence.executions.some(moves) || (sequence.executions.length === 0 && now() - Date.parse(sequence.time) < 60_000);
+    return sequence.executions.some(mayChange) || (sequence.executions.length === 0 && now() - Date.parse(sequence.time) < 60_000);
   }
 
   const image = () => sequence.executions.findLast((x) => x.image)?.image;

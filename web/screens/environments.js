@@ -2,7 +2,7 @@
 
 import { ago, command, cut, empty, html, nothing, quoted, repeat, sign, state } from "../lib/view.js";
 import { api, path, query } from "../lib/api.js";
-import { about, moves, version } from "../lib/words.js";
+import { about, mayChange, moves, version } from "../lib/words.js";
 import { change, to } from "../lib/router.js";
 import { lazily } from "../lib/lazy.js";
 import { now } from "../lib/time.js";
@@ -80,7 +80,7 @@ export function open({ params, redraw }) {
       if (!known.get(name)?.full) await whole(name, signal);
       await fresh(name, signal);
     }
-    return names().some((name) => [...known.get(name).open.values()].some(moves));
+    return names().some((name) => [...known.get(name).open.values()].some(mayChange));
   }
 
   /** Where a version differs from the stage before: how it is called there. */

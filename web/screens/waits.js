@@ -50,7 +50,7 @@ export function open({ params, redraw }) {
     [items, clipped, loaded] = [found, found.cut ? [...more, "items"] : more, true];
     const there = new Set(items.filter(ours).map(key));
     for (const one of chosen) if (!there.has(one)) chosen.delete(one);
-    return items.some((item) => item.group === "waiting");
+    return items.some((item) => item.group !== "failing");
   }
 
   const decide = (item, decision) => (item.engine === "pipeline"
