@@ -58,7 +58,8 @@ fn the_words_are_those_of_the_histories() {
     files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
     assert!(files.len() >= 20, "{} histories", files.len());
     for file in files {
-        let mut history: History = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).expect(&file.to_string_lossy());
+        let mut history: History = serde_json::from_str(&std::fs::read_to_string(&file).unwrap())
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let words = words(&history);
         if write {
             history.words = words;

@@ -56,7 +56,11 @@ fn life(bed: &Bed) -> Outcome {
     let mut lines: Vec<String> =
         entries.iter().rev().map(|entry| format!("{} {}", text(entry, "action"), text(entry, "token"))).collect();
     lines.dedup();
-    same("the audit", &lines, &vec!["apply administrator".to_owned(), "token administrator".to_owned(), format!("trigger {starter}")])?;
+    same(
+        "the audit",
+        &lines,
+        &vec!["apply administrator".to_owned(), "token administrator".to_owned(), format!("trigger {starter}")],
+    )?;
     ensure(!text(&entries[0], "address").is_empty(), || format!("no address: {}", entries[0]))?;
 
     shell.fine(&["token", "revoke", &starter])?;

@@ -149,7 +149,7 @@ async fn a_projects_administrator_reads_who_did_what_there() {
         stand.apply(project, STAGES).await;
     }
     let manifest = |name: &str| format!("apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: {name}}}\n");
-    stand.manifests(&["carts", "other", "shop"].map(|name| manifest(name)).join("---\n")).await;
+    stand.manifests(&["carts", "other", "shop"].map(manifest).join("---\n")).await;
     let line = |project: &str, what: &str| (project.to_owned(), what.to_owned());
     let shop = [
         line("shop", "Project shop"),
