@@ -35,7 +35,8 @@ PARAMETERS = {
 # The ARNs of what the template makes, by type.
 MADE = {
     "AWS::DynamoDB::Table": arn("dynamodb", f"table/{STACK}"), "AWS::SQS::Queue": arn("sqs", f"{STACK}-queue"),
-    "AWS::Events::EventBus": arn("events", f"event-bus/{STACK}"), "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{STACK}-role",
+    "AWS::Events::EventBus": arn("events", f"event-bus/{STACK}"), "AWS::Events::Rule": arn("events", f"rule/{STACK}/{STACK}-rule"),
+    "AWS::IAM::Role": f"arn:aws:iam::{ACCOUNT}:role/{STACK}-role",
     "AWS::Logs::LogGroup": arn("logs", f"log-group:/aws/lambda/{STACK}-function:*"),
 }
 
