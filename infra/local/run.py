@@ -208,6 +208,7 @@ def play(env):
 
 def run(state):
     env = up(state)
+    say(f"the page, to watch what follows: {page(env)}\n  sign in with the token {env['KEELWAY_TOKEN']}\n")
     keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)))
     start_executors(state, env)
     of_stack = {**env, "KEELWAY_STACK": STACK}
