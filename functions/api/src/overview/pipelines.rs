@@ -4,7 +4,7 @@ use super::wait::{FAILING, PERSON, Part, WAITING, at};
 use crate::Api;
 use crate::fence::problem::Answer;
 use crate::pipelines::{explain, shape};
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::{Made, Phase, Pipeline, Promotion};
@@ -35,9 +35,14 @@ pub async fn part<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answ
     part.cut |= unfinished.len() > EXPLAINED;
     unfinished.truncate(EXPLAINED);
     for together in unfinished.chunks(TOGETHER) {
-        let views = try_join_all(together.iter().map(|of| api.promotions().view(of))).await?;
+        let views = join_all(together.iter().map(|of| api.promotions().view(of))).await;
         for (of, view) in together.iter().zip(views) {
-            part.items.extend(view.iter().flat_map(|view| items(of, view)));
+            match view {
+                Ok(view) => part.items.extend(view.iter().flat_map(|view| items(of, view))),
+                // A definition that this code cannot read hides no other pipeline.
+                Err(error) if error.is_of_an_item() => part.cut = true,
+                Err(error) => return Err(error.into()),
+            }
         }
     }
     Ok(part)

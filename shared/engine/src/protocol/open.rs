@@ -13,7 +13,7 @@ use keelway_domain::names::ProjectName;
 pub struct Open<S> {
     /// Oldest first.
     pub subjects: Vec<S>,
-    /// Whether older ones left no room for others.
+    /// Whether older ones left no room for others, or one cannot be read.
     pub more: bool,
 }
 
@@ -47,8 +47,12 @@ pub async fn open<S: Subject>(store: &impl Store, among: Option<&[ProjectName]>,
     let items = table::read(store, &wanted).await?;
     let mut subjects = vec![];
     for item in wanted.iter().filter_map(|key| items.get(key)) {
-        let x = Loaded::<S>::read(item)?.x;
-        subjects.extend(Some(x).filter(|x| !x.over()));
+        match Loaded::<S>::read(item) {
+            Ok(loaded) => subjects.extend(Some(loaded.x).filter(|x| !x.over())),
+            // One that this code cannot read hides no other, and is not passed over in silence.
+            Err(error) if error.is_of_an_item() => more = true,
+            Err(error) => return Err(error),
+        }
     }
     Ok(Open { subjects, more })
 }

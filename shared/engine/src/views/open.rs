@@ -66,8 +66,11 @@ impl<P: Ports> Views<'_, P> {
         let items = if wanted.is_empty() { HashMap::new() } else { self.engine.read(&wanted).await? };
         let mut found = vec![];
         for item in wanted.iter().filter_map(|key| items.get(key)) {
-            let x = Loaded::read(item)?.x;
-            found.extend(Some(x).filter(Execution::waits_for_approval));
+            match Loaded::read(item) {
+                Ok(loaded) => found.extend(Some(loaded.x).filter(Execution::waits_for_approval)),
+                Err(error) if error.is_of_an_item() => more = true,
+                Err(error) => return Err(error.into()),
+            }
         }
         let others = open::open::<Execution>(&self.engine.ports, among, OPEN).await?;
         more |= others.more;

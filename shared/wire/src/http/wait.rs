@@ -19,7 +19,8 @@ page! {
 pub struct Looked {
     /// The server's clock: what all times of the answer are compared with, RFC 3339.
     pub now: String,
-    /// Of what there is more than was looked at: `sequences`, `pipelines`, `deployments` or `deadLetters`; empty: all was.
+    /// Of what there is more than was looked at, or something that cannot be read: `sequences`, `pipelines`, `deployments` or
+    /// `deadLetters`; empty: all was.
     pub cut: Vec<String>,
 }
 

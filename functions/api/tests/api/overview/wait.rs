@@ -7,6 +7,8 @@ use crate::webhooks::subscriptions::{SLACK, deliver_to};
 use axum::body::Body;
 use axum::http::Request;
 use keelway_domain::time::Span;
+use keelway_engine::item::Key;
+use keelway_engine::ports::{Condition, Store, Write, Written};
 use keelway_engine::protocol::dead_letter;
 use keelway_wire::http::WaitPage;
 use serde_json::{Value, json};
@@ -137,6 +139,30 @@ async fn persons_come_first_then_what_fails_then_what_waits() {
     assert_eq!((&page["items"][3]["by"], &page["items"][3]["needs"]), (&json!("administrator (bob)"), &json!("trigger")));
     assert_eq!(page["items"][10]["behind"]["image"], "web:1");
     assert_eq!(page["items"][9]["window"], "quarter end");
+}
+
+/// Newer code may have written it, or it may be damaged.
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_hides_nothing_else_and_is_told() {
+    let damaged = [
+        ("P#shop#carts", "!", "pipelines", "person pipeline ApprovalNeeded carts/staging"),
+        ("PD#shop", "carts", "pipelines", "person pipeline ApprovalNeeded carts/staging"),
+        ("D#shop#idle", "!", "deployments", "person deployment TriggersSuspended idle"),
+    ];
+    for (partition, sort, cut, missing) in damaged {
+        let stand = everything().await;
+        let before = told(&stand, "").await;
+        let (ports, key) = (stand.world.worker(3), Key::new(partition, sort));
+        let item = ports.get(&key).await.unwrap().unwrap_or_else(|| panic!("no {partition} {sort}"));
+        let version = Condition::Version(item.version());
+        assert_eq!(ports.write(&Write::Put(item.with("f", 99i64), version)).await.unwrap(), Written::Done);
+        let after = page(&stand, "").await;
+        let gone: Vec<&String> = before.iter().filter(|line| !lines(&after).contains(line)).collect();
+        assert!(gone.iter().any(|line| *line == missing), "{gone:?}");
+        let name = missing.rsplit(' ').next().unwrap().split('/').next().unwrap();
+        assert!(gone.iter().all(|line| line.contains(name)), "{partition}: {gone:?}");
+        assert_eq!(after["cut"], json!([cut]));
+    }
 }
 
 #[tokio::test(start_paused = true)]
