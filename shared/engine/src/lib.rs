@@ -14,6 +14,7 @@ mod json;
 pub mod keptn;
 pub mod keys;
 pub mod kinds;
+pub mod metrics;
 mod namespaces;
 pub mod partition;
 pub mod ports;

@@ -13,6 +13,7 @@ mod note;
 mod number;
 mod results;
 mod slo;
+mod source;
 
 pub use aggregate::Aggregate;
 pub use criterion::{Criterion, CriterionError, Kind, Operator};
@@ -23,3 +24,4 @@ pub use note::Note;
 pub use number::parse as number;
 pub use results::{Details, Earlier, Finished, Indicator, Judged, Judgement, Measured, Provided, Target, Value};
 pub use slo::{CompareWith, Comparison, Criteria, Include, Objective, Slo, TotalScore};
+pub use source::{CloudWatch, MetricsApi, MetricsSource, Period, Prometheus, Query};

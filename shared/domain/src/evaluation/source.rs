@@ -1,0 +1,86 @@
+//! Where values come from, and what is asked there.
+
+use crate::time::{Span, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// A source of metrics that a project evaluates by: what a manifest of the kind `MetricsSource` says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MetricsSource {
+    /// Which API, and how it is reached.
+    #[serde(flatten)]
+    pub api: MetricsApi,
+    /// How long after the end of a window it is asked: metrics arrive late. Absent: none for Prometheus, 90 seconds for CloudWatch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// Whether an administrator of the installation applied it ([`crate::border::Vouched`]). No manifest can set this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
+}
+
+/// The API of a source of metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MetricsApi {
+    /// The HTTP API of Prometheus, and of what speaks like it.
+    Prometheus(Prometheus),
+    /// `GetMetricData` of Amazon CloudWatch.
+    Cloudwatch(CloudWatch),
+}
+
+/// How a Prometheus is reached.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Prometheus {
+    /// The address below which `/api/v1/query` is: `https`, or `http` on this machine.
+    pub url: String,
+    /// The name of the secret, in the source's namespace, with a token or with a user and a password. Absent: none is needed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
+    /// The region whose Amazon Managed Service for Prometheus this is: requests are signed for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The role that is assumed for signed requests. Absent: the function's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
+/// Which CloudWatch is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CloudWatch {
+    /// Absent: the installation's region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The role that is assumed for requests. Absent: the function's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+}
+
+impl MetricsSource {
+    /// How long after the end of a window it is asked.
+    pub fn delay(&self) -> Span {
+        self.delay.unwrap_or(match self.api {
+            MetricsApi::Prometheus(_) => Span::seconds(0),
+            MetricsApi::Cloudwatch(_) => Span::seconds(90),
+        })
+    }
+}
+
+/// A query for the value of an indicator, with its place filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// The indicator.
+    pub metric: String,
+    /// In the source's language.
+    pub text: String,
+}
+
+/// The time that is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Period {
+    /// Its beginning.
+    pub start: Timestamp,
+    /// Its end, at least a minute later.
+    pub end: Timestamp,
+}
