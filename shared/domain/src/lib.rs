@@ -11,6 +11,7 @@ pub mod condition;
 pub mod deployments;
 pub mod diff;
 pub mod evaluation;
+pub mod evaluations;
 pub mod event;
 pub mod ids;
 pub mod json;

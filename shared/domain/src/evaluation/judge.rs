@@ -1,7 +1,7 @@
 //! The judgement: objectives, measured values and earlier evaluations make results, a score and a message.
 
 use super::number::shown;
-use super::{Aggregate, Details, Earlier, Finished, Include, Indicator, Judged, Judgement, Measured, Provided, Target, Value};
+use super::{Aggregate, Details, Earlier, Finished, Indicator, Judged, Judgement, Measured, Provided, Target, Value};
 use super::{CompareWith, Comparison, Criteria, Criterion, CriterionError, Kind, Note, Objective, Slo};
 use crate::event::{Status, TaskResult};
 
@@ -27,12 +27,7 @@ pub fn judge(slo: &Slo, provided: &Provided, earlier: &[Earlier]) -> Judged {
 
 /// The evaluations to compare with.
 fn chosen<'e>(comparison: &Comparison, earlier: &'e [Earlier]) -> Vec<&'e Earlier> {
-    let counts = |one: &&Earlier| match comparison.include {
-        Include::All => true,
-        Include::Pass => one.result == TaskResult::Pass,
-        Include::PassOrWarning => one.result != TaskResult::Fail,
-    };
-    earlier.iter().filter(|one| !one.invalidated).filter(counts).take(comparison.wanted()).collect()
+    earlier.iter().filter(|one| !one.invalidated).filter(|one| comparison.counts(one.result)).take(comparison.wanted()).collect()
 }
 
 /// A value that is not a finite number is none.

@@ -2,10 +2,10 @@
 
 use super::Note;
 use crate::event::{Status, TaskResult};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A value of an indicator, as a provider sends it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The indicator.
     pub metric: String,
@@ -15,6 +15,22 @@ pub struct Measured {
     pub success: bool,
     /// Why there is none.
     pub message: String,
+}
+
+impl Measured {
+    /// A value.
+    pub fn value(metric: &str, value: f64) -> Self {
+        Self { metric: metric.to_owned(), value, success: true, message: String::new() }
+    }
+    /// No value, and why.
+    pub fn nothing(metric: &str, why: impl Into<String>) -> Self {
+        Self { metric: metric.to_owned(), value: 0.0, success: false, message: why.into() }
+    }
+    /// The same; if the value is no finite number, without it. JSON has no word for such numbers.
+    #[must_use]
+    pub fn finite(&self) -> Self {
+        if self.value.is_finite() { self.clone() } else { Self { value: 0.0, success: false, ..self.clone() } }
+    }
 }
 
 /// What a provider has sent: `get-sli.finished`.
@@ -133,7 +149,7 @@ pub struct Finished {
 
 impl Finished {
     /// Without a judgement.
-    pub(super) fn without(status: Status, result: TaskResult, message: String, told: TaskResult) -> Self {
+    pub(crate) fn without(status: Status, result: TaskResult, message: String, told: TaskResult) -> Self {
         let evaluation = Details { result: told, score: 0.0, indicator_results: None, compared_events: vec![] };
         Self { status, result, message, evaluation }
     }

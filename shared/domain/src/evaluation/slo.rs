@@ -1,6 +1,7 @@
 //! A file of objectives, as the lighthouse understands it.
 
 use super::Aggregate;
+use crate::event::TaskResult;
 use std::collections::BTreeMap;
 
 /// With what an evaluation is compared.
@@ -60,6 +61,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether an evaluation with this result counts.
+    pub fn counts(&self, result: TaskResult) -> bool {
+        match self.include {
+            Include::All => true,
+            Include::Pass => result == TaskResult::Pass,
+            Include::PassOrWarning => result != TaskResult::Fail,
+        }
+    }
+
     /// What a file without `comparison` means.
     pub const ABSENT: Self = Self { with: CompareWith::Single, number: 1, include: Include::All, aggregate: Aggregate::Average };
 

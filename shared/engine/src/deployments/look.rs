@@ -1,12 +1,12 @@
 //! Finds configs that have something to do because a message was lost, for the sweep.
 
-use super::awaited::{Awaited, tasks};
 use super::message::Message;
-use super::{Deployments, Loaded, configs, images, keys};
+use super::{Deployments, Loaded, configs, images, keys, tasks};
 use crate::item::Key;
 use crate::ports::{PortError, Ports};
 use crate::protocol::Letter;
 use crate::protocol::sweep::Tick;
+use crate::sequences::awaited::Awaited;
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;
@@ -60,8 +60,8 @@ pub(super) async fn look<P: Ports>(engine: &Deployments<P>, open: &[Loaded], tic
 
 /// Finds tasks of configs for which no sequence waits any more: the message about this may have been lost.
 async fn given_up<P: Ports>(engine: &Deployments<P>, open: &[Loaded]) -> Result<Vec<Letter>, PortError> {
-    let all = open.iter().flat_map(|loaded| tasks(&loaded.x).map(move |task| (&loaded.x, task)));
-    let all: Vec<_> = all.filter_map(|(x, task)| Some((x, task, Awaited::of(task)?))).collect();
+    let all = open.iter().flat_map(|loaded| tasks::all(&loaded.x).map(move |task| (&loaded.x, task)));
+    let all: Vec<_> = all.filter_map(|(x, task)| Some((x, task, tasks::awaited(task)?))).collect();
     if all.is_empty() {
         return Ok(vec![]);
     }

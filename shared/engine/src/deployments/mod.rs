@@ -6,7 +6,6 @@
 //! handles the calls of deployers: each is one conditional write of the config, and an evaluation follows.
 
 pub(crate) mod ask;
-mod awaited;
 pub mod codec;
 pub mod configs;
 pub mod deployers;
@@ -29,8 +28,8 @@ use crate::ports::{Condition, PortError, Ports, Query, Write, Written};
 use crate::protocol::level::{self, Given};
 use crate::protocol::sweep::Tick;
 use crate::protocol::{Change, Engine, Handled, Handler, Inbox, Letter, Verdict, run};
+use crate::sequences::awaited::Awaited;
 use crate::table::{self, Items};
-use awaited::Awaited;
 use keelway_domain::border::Home;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::notice::Notice;
@@ -234,7 +233,7 @@ impl Turn<'_, '_> {
     /// The sequence that waits for it.
     fn awaited(&self) -> Option<Awaited> {
         let Input::Command(command, _) = self.input else { return None };
-        task_of(command).and_then(Awaited::of)
+        task_of(command).and_then(tasks::awaited)
     }
 
     /// The sequence no longer waits for the task, and the config never took it: nothing is deployed, and there is no answer.

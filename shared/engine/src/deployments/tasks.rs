@@ -8,15 +8,15 @@
 //! deployment is cancelled when the sequence gives the task up
 //! ([decision 58](../../../../docs/decisions/0058-a-task-is-carried-out-while-its-sequence-waits.md)).
 
-use super::awaited::Awaited;
 use super::{Address, Deployments, NOBODY, NOT_LET_IN, is_refused_by, keys};
 use crate::border::let_in;
 use crate::item::Key;
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::protocol::{Handled, invalid};
+use crate::sequences::awaited::Awaited;
 use keelway_domain::border::{Act, NoConsent, Reached};
 use keelway_domain::cause::Cause;
-use keelway_domain::deployments::{Back, Command, Input, Latest, Task, missing, unanswered};
+use keelway_domain::deployments::{Back, Command, Config, Input, Latest, Task, missing, unanswered};
 use keelway_domain::event::{CANCELLED, CloudEvent, EventType, Kind, SOURCE};
 use keelway_domain::ids::hash64;
 use keelway_domain::note::Note;
@@ -39,7 +39,7 @@ impl<P: Ports> Deployments<P> {
         let Some((namespace, config)) = config_of(event, &name) else { return Ok(Handled::Recorded) };
         let triggered = keys::task(&event.id);
         let task = Box::new(task(event, &name, &event.id));
-        let Some(awaited) = Awaited::of(&task) else {
+        let Some(awaited) = awaited(&task) else {
             let reason = "the id of the trigger leads to no task of a sequence";
             return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
         };
@@ -122,7 +122,7 @@ impl<P: Ports> Deployments<P> {
     async fn cancelled(&self, event: &CloudEvent, cause: Cause) -> Result<Handled, PortError> {
         let (Some(name), Some(triggered)) = (event.text("task"), &event.triggered_id) else { return Ok(Handled::Recorded) };
         let Some((namespace, name_of_config)) = config_of(event, name) else { return Ok(Handled::Recorded) };
-        let Some(awaited) = Awaited::of(&task(event, name, triggered)) else { return Ok(Handled::Recorded) };
+        let Some(awaited) = awaited(&task(event, name, triggered)) else { return Ok(Handled::Recorded) };
         if awaited.is_open(self.ports.get(&awaited.key()).await?.as_ref())? {
             return Ok(Handled::Stale);
         }
@@ -147,4 +147,14 @@ fn config_of(event: &CloudEvent, task: &str) -> Option<(String, String)> {
 fn task(event: &CloudEvent, name: &str, triggered: &str) -> Task {
     let place = ["project", "stage", "service"].map(|name| event.text(name).unwrap_or_default().to_owned());
     Task { name: name.to_owned(), context: event.context.to_string(), triggered: triggered.to_owned(), place }
+}
+
+/// The task as the sequence waits for it.
+pub(super) fn awaited(task: &Task) -> Option<Awaited> {
+    Awaited::of((&task.place[0], &task.context), &task.name, &task.triggered)
+}
+
+/// The tasks that a config carries out, or will carry out next.
+pub(super) fn all(x: &Config) -> impl Iterator<Item = &Task> {
+    x.in_flight().into_iter().chain(&x.pending).filter_map(|d| d.task.as_ref())
 }

@@ -212,6 +212,21 @@ impl<P: Ports> Resources<'_, P> {
         Ok(found.map(|revision| Resource { uri: SHIPYARD.into(), content: revision.source.into_bytes(), version }))
     }
 
+    /// The commit that stands for what an event names as its configuration: that commit, or the last one if it names a revision of
+    /// the shipyard or nothing. `None`: the project has no resources.
+    ///
+    /// # Errors
+    /// An unknown project, a commit that is not known (any more).
+    pub async fn pinned(&self, project: &ProjectName, at: Option<&str>) -> Result<Option<String>, Refusal> {
+        if let Some(commit) = at
+            && let At::Commit { .. } = self.commit_named(project, commit).await?
+        {
+            return Ok(Some(commit.to_owned()));
+        }
+        let head = self.projects.ports.get(&keys::store(project)).await?;
+        Ok(head.and_then(|head| head.text("c").map(str::to_owned)))
+    }
+
     async fn commit_named(&self, project: &ProjectName, commit: &str) -> Result<At, Refusal> {
         let known = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
         if known {

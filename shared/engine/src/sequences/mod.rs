@@ -11,6 +11,7 @@
 mod accept;
 mod answer;
 mod at_once;
+pub(crate) mod awaited;
 mod birth;
 mod change;
 pub mod codec;

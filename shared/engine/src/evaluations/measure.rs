@@ -1,0 +1,109 @@
+//! Asks the source of an evaluation for its values, and tells them to the evaluation.
+
+use super::{Evaluations, Turn, keys, sources};
+use crate::metrics::Metrics;
+use crate::ports::{PortError, Ports};
+use crate::protocol::work::{Claim, Work};
+use crate::protocol::{Handled, Loaded, run};
+use keelway_domain::cause::Cause;
+use keelway_domain::evaluation::{Measured, Objectives, Place, Query, query};
+use keelway_domain::evaluations::{Found, Input, Lost, Open, Phase, Service};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+pub(super) struct Measure<'a, P, M> {
+    pub on: &'a Evaluations<P, M>,
+    pub to: &'a [String; 3],
+    pub id: &'a str,
+    pub attempt: u32,
+    pub cause: Cause,
+}
+
+impl<P: Ports, M: Metrics> Work for Measure<'_, P, M> {
+    type Found = Service;
+    type Task = Open;
+    type Outcome = Result<Vec<Measured>, Lost>;
+
+    async fn find(&self) -> Result<Option<Service>, PortError> {
+        let item = self.on.ports.get(&keys::service(self.to)).await?;
+        Ok(item.as_ref().map(Loaded::<Service>::read).transpose()?.map(|found| found.x))
+    }
+
+    /// Asking changes nothing outside, so it needs no claim: of two answers to one order, the first counts.
+    async fn claim(&self, x: &Service) -> Result<Claim<Open>, PortError> {
+        let ordered = |open: &&Open| matches!(&open.phase, Phase::Measuring { attempt, .. } if *attempt == self.attempt);
+        Ok(x.open(self.id).filter(ordered).map_or(Claim::Unwanted, |open| Claim::Mine(open.clone())))
+    }
+
+    async fn outside(&self, _: &Service, open: &Open) -> Result<Option<Self::Outcome>, PortError> {
+        Ok(Some(match self.values(open).await {
+            Ok(outcome) => outcome,
+            // The source, or the table: the evaluation remembers how often this was.
+            Err(PortError::Refused { reason, .. }) => Err(Lost::Refused(reason)),
+            Err(error) => Err(Lost::Later(error.to_string())),
+        }))
+    }
+
+    async fn tell(&self, _: &Service, _: Open, outcome: Self::Outcome) -> Result<Handled, PortError> {
+        let input = Input::Measured { id: self.id, attempt: self.attempt, outcome: &outcome };
+        run(self.on, self.cause, &Turn { to: self.to, input, found: &Found::Nothing, cause: self.cause }).await
+    }
+}
+
+impl<P: Ports, M: Metrics> Measure<'_, P, M> {
+    async fn values(&self, open: &Open) -> Result<Result<Vec<Measured>, Lost>, PortError> {
+        let namespace = &self.to[0];
+        let files = self.on.files(self.to, open.revision.as_deref());
+        let slo = match files.objectives().await?.0 {
+            Objectives::Read(slo) => slo,
+            Objectives::Unreadable(why) => return Ok(Err(Lost::Refused(why))),
+            Objectives::Missing => return Ok(Err(Lost::Refused("the objectives have expired: keep resources for longer".into()))),
+        };
+        let source = match sources::usable(&self.on.ports, namespace, &open.provider).await? {
+            Ok(source) => source,
+            Err(why) => return Ok(Err(Lost::Refused(why))),
+        };
+        let queries = match files.queries(&open.provider).await? {
+            Ok(queries) => queries,
+            Err(why) => return Ok(Err(Lost::Refused(why))),
+        };
+        let place = place(self.to, open, slo.filter.clone());
+        let asked: Vec<Result<Query, Measured>> = slo
+            .indicators()
+            .map(|sli| match query(&queries, sli, &place) {
+                Ok(text) => Ok(Query { metric: sli.to_owned(), text }),
+                Err(error) => Err(Measured::nothing(sli, error.to_string())),
+            })
+            .collect();
+        let wanted: Vec<Query> = asked.iter().filter_map(|asked| asked.as_ref().ok().cloned()).collect();
+        let answered = match wanted.is_empty() {
+            true => vec![],
+            false => self.on.metrics.measure(namespace, &source, &wanted, open.period).await?,
+        };
+        if answered.len() != wanted.len() {
+            let reason = format!("{} answered {} of {} queries", open.provider, answered.len(), wanted.len());
+            return Ok(Err(Lost::Refused(reason)));
+        }
+        let mut answered = answered.into_iter();
+        let nothing = |asked: Query| Measured::nothing(&asked.metric, "no value");
+        let values = asked.into_iter().map(|asked| match asked {
+            Ok(query) => answered.next().unwrap_or_else(|| nothing(query)),
+            Err(why) => why,
+        });
+        Ok(Ok(values.collect()))
+    }
+}
+
+/// What queries may name.
+fn place([project, stage, service]: &[String; 3], open: &Open, filter: BTreeMap<String, String>) -> Place {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Place {
+        project: project.clone(),
+        stage: stage.clone(),
+        service: service.clone(),
+        deployment: open.deployment.clone(),
+        labels: open.labels.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
+        filter,
+        milliseconds: (open.period.end - open.period.start).0,
+    }
+}

@@ -1,0 +1,51 @@
+//! The engine's own messages.
+
+use super::NAME;
+use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use keelway_domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A message to the evaluations of a service.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "keelway", rename_all = "lowercase")]
+pub enum Message {
+    /// Ask the source of an evaluation.
+    Measure {
+        /// Project, stage and service.
+        to: [String; 3],
+        /// The trigger of the evaluation.
+        id: String,
+        /// Which time this is.
+        attempt: u32,
+    },
+    /// A wake-up.
+    Wake {
+        /// Project, stage and service.
+        to: [String; 3],
+        /// The time that it was planned for.
+        at: Timestamp,
+    },
+    /// The sequence no longer waits for an evaluation.
+    Over {
+        /// Project, stage and service.
+        to: [String; 3],
+        /// Its trigger.
+        id: String,
+    },
+}
+
+impl OwnMessage for Message {
+    fn sameness(&self) -> Sameness {
+        match self {
+            Message::Wake { .. } => Sameness::AnyCopy,
+            Message::Measure { .. } | Message::Over { .. } => Sameness::EachMessage,
+        }
+    }
+}
+
+impl Message {
+    /// The message on its way to the engine's queue.
+    pub fn letter(&self) -> Letter {
+        Letter { to: NAME, body: incoming::body(self) }
+    }
+}
