@@ -6,7 +6,6 @@ use crate::item::Key;
 use crate::ports::{PortError, Ports};
 use crate::protocol::Letter;
 use crate::protocol::sweep::Tick;
-use crate::sequences::awaited::Awaited;
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::deployments::registry::Heads;

@@ -34,7 +34,7 @@ use crate::table::{self, Items};
 use files::Files;
 use keelway_domain::cause::Cause;
 use keelway_domain::evaluation::{Comparison, Earlier, Measured, MetricsSource, Objectives, Period, Query};
-use keelway_domain::evaluations::{Asked, Decision, Facts, Found, Input, Open, Rules, Service, decide};
+use keelway_domain::evaluations::{Decision, Facts, Found, Input, Open, Rules, Service, decide};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::shipyard::EVALUATION;
 use keelway_domain::time::Span;
