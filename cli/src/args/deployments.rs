@@ -201,6 +201,9 @@ pub enum Set {
     /// The triggers of a deployment config: which there are, and whether they fire. Without an option: how they are
     #[command(after_help = examples::SET_TRIGGERS)]
     Triggers(SetTriggers),
+    /// The source of metrics that a project evaluates by
+    #[command(after_help = examples::SET_SLI_PROVIDER)]
+    SliProvider(SetSliProvider),
 }
 
 /// `set triggers`

@@ -150,7 +150,21 @@ pub const VALIDATE: &str = "Examples:
   keelway validate deploymentconfig.yaml
   keelway validate examples/deployments -o json
   keelway validate slo.yaml sli.yaml";
+pub const GET_EVALUATIONS: &str = "Examples:
+  keelway get evaluations -p shop
+  keelway get evaluations -p shop --stage staging --service carts";
+pub const EVALUATION: &str = "Examples:
+  keelway evaluation show 8f0d3c1e -p shop
+  keelway evaluation invalidate 8f0d3c1e -p shop";
+pub const EVALUATION_SHOW: &str = "Examples:
+  keelway evaluation show 8f0d3c1e -p shop
+  keelway evaluation show 8f0d3c1e -p shop --stage staging --service carts -o json";
+pub const EVALUATION_INVALIDATE: &str = "Examples:
+  keelway evaluation invalidate 8f0d3c1e -p shop --stage staging --service carts";
+pub const SET_SLI_PROVIDER: &str = "Examples:
+  keelway set sli-provider prometheus -p shop";
 pub const EVALUATE: &str = "Examples:
+  keelway evaluate carts -p shop --stage staging --timeframe 30m --watch
   keelway evaluate -f slo.yaml --values values.json
   keelway evaluate -f slo.yaml --values values.json --history history.json -o json";
 pub const SHIPYARD: &str = "Examples:

@@ -76,10 +76,13 @@ pub enum Command {
     Status(Status),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
-    /// Judge measured values by a slo.yaml, as Keptn's lighthouse does; offline. Exit codes: 0 pass, 1 fail, 3 warning, 2 cannot be
-    /// read
+    /// Judge a service by its slo.yaml, as Keptn's lighthouse does: a window of it, or offline values of a file. Exit codes: 0 pass,
+    /// 1 fail, 3 warning, 2 cannot be read
     #[command(after_help = examples::EVALUATE)]
     Evaluate(Evaluate),
+    /// Look at one evaluation, or leave it out of comparisons
+    #[command(subcommand, after_help = examples::EVALUATION)]
+    Evaluation(EvaluationVerb),
     /// Look at pipelines, and decide what they promote
     #[command(subcommand, after_help = examples::PIPELINE)]
     Pipeline(Pipeline),

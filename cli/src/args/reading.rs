@@ -2,7 +2,7 @@
 
 use super::named::PROJECT;
 use super::values::{length, name};
-use super::{GetDeployments, GetInvalid, GetShipyard, Output, Projects, Scope, examples};
+use super::{GetDeployments, GetEvaluations, GetInvalid, GetShipyard, Output, Projects, Scope, examples};
 use crate::kinds::GetKind;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::{Context, ProjectName, SequenceName};
@@ -68,6 +68,9 @@ pub enum Get {
     /// Deployments of the whole installation that are over, oldest first
     #[command(visible_alias = "deployment", after_help = examples::GET_DEPLOYMENTS)]
     Deployments(GetDeployments),
+    /// What evaluations came to, newest first: those under way, and the last twenty of each service in a stage
+    #[command(visible_alias = "evaluation", after_help = examples::GET_EVALUATIONS)]
+    Evaluations(GetEvaluations),
     /// Input of a day that could not be used, newest first
     #[command(after_help = examples::GET_INVALID)]
     Invalid(GetInvalid),

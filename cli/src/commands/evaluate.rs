@@ -21,7 +21,10 @@ const WARNING: u8 = 3;
 /// # Errors
 /// Exit code 2 when a file cannot be read, 1 when Keptn could not read the objectives.
 pub fn evaluate(what: &Evaluate) -> Result<ExitCode, CliError> {
-    let objectives = files::read(&what.file)?;
+    let (Some(file), Some(values)) = (&what.file, &what.values) else {
+        return Err(CliError::Usage("give a file of objectives and one of values".into()));
+    };
+    let objectives = files::read(file)?;
     let slo = match manifest::check(&objectives.text, &objectives.name, None) {
         Checked::Objectives(slo, findings) => {
             draw_all(&findings, &objectives.text);
@@ -29,7 +32,7 @@ pub fn evaluate(what: &Evaluate) -> Result<ExitCode, CliError> {
         }
         _ => return Err(CliError::Usage(format!("{} is no file of objectives: it has no `objectives`", objectives.name))),
     };
-    let provided = evaluation::provided(&files::read(&what.values)?.text, &slo).map_err(|error| wrong(&what.values, &error))?;
+    let provided = evaluation::provided(&files::read(values)?.text, &slo).map_err(|error| wrong(values, &error))?;
     let earlier = match &what.history {
         Some(path) => evaluation::history(&files::read(path)?.text).map_err(|error| wrong(path, &error))?,
         None => vec![],
@@ -46,11 +49,16 @@ pub fn evaluate(what: &Evaluate) -> Result<ExitCode, CliError> {
         summary(&judged, &slo)?;
     }
     judged.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    Ok(match judged.finished.result {
+    Ok(code(judged.finished.result))
+}
+
+/// The exit code of a result.
+pub fn code(result: TaskResult) -> ExitCode {
+    match result {
         TaskResult::Pass => ExitCode::SUCCESS,
         TaskResult::Warning => ExitCode::from(WARNING),
         TaskResult::Fail => ExitCode::FAILURE,
-    })
+    }
 }
 
 fn wrong(path: &Path, error: &str) -> CliError {

@@ -1,7 +1,7 @@
 //! `get`: what there is.
 
 use super::approve::{hints, listed, open_approvals};
-use super::{deployments, environments, executions, find, kinds, operations, past, pipelines, queue, shipyard};
+use super::{deployments, environments, evaluations, executions, find, kinds, operations, past, pipelines, queue, shipyard};
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
@@ -37,6 +37,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
         Get::Queue { scope, output } => queue::queue(api, scope, output.format).await,
         Get::Approvals { scope, output } => approvals(api, scope, output.format).await,
         Get::Deployments(what) => deployments::everywhere(api, what).await,
+        Get::Evaluations(what) => evaluations::get(api, what).await,
         Get::Invalid(what) => operations::invalid(api, what).await,
         Get::Kind(kind) => kinds::get(api, kind).await,
     }

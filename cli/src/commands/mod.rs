@@ -9,6 +9,7 @@ pub mod deployments;
 mod doctor;
 mod environments;
 mod evaluate;
+mod evaluations;
 mod executions;
 pub mod files;
 mod find;
@@ -86,7 +87,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,
         Command::Shipyard(Shipyard::Show(what)) => shipyard::draw_one(api, &what).await?,
         Command::Schema { kind } => shipyard::schema(kind.as_deref())?,
-        Command::Evaluate(what) => return evaluate::evaluate(&what),
+        Command::Evaluate(what) if what.file.is_some() => return evaluate::evaluate(&what),
+        Command::Evaluate(what) => return evaluations::evaluate(&api()?, &what).await,
+        Command::Evaluation(what) => evaluations::evaluation(&api()?, &what).await?,
+        Command::Set(Set::SliProvider(what)) => evaluations::choose(&api()?, &what).await?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,
         Command::Login(what) => login::login(&what, args.api.as_deref(), args.token.as_deref()).await?,

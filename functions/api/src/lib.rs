@@ -39,6 +39,7 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
 use keelway_engine::checks::Rules;
 use keelway_engine::deployments::Deployments;
+use keelway_engine::evaluations::{self, Evaluations, Reading};
 use keelway_engine::keptn::integrations::Integration;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::{self, Promotions};
@@ -64,6 +65,7 @@ struct Inner<P> {
     promotions: Promotions<P>,
     deployments: Deployments<P>,
     webhooks: Webhooks<P>,
+    evaluations: Evaluations<P>,
     access: Access<P>,
     providers: Option<identity::Providers>,
     paces: (pace::Pace, pace::Pace),
@@ -147,11 +149,13 @@ impl<P: Ports> Api<P> {
         let access = Access::new(ports.clone(), limits.retention);
         let providers = settings.identities.clone().map(|known| identity::Providers::new(known, &settings.guard));
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
+        let kept = evaluations::Limits { retention: limits.retention, ..evaluations::Limits::default() };
+        let evaluations = Evaluations::new(ports.clone(), kept, Reading::default());
         let engine = Sequences::new(ports.clone(), limits);
         let secrets = Remembered::new(ports);
         let (projects, pings) = (Memory::default(), Memory::default());
         let inner =
-            Inner { engine, promotions, deployments, webhooks, access, providers, paces, secrets, feed, settings, projects, pings };
+            Inner { engine, promotions, deployments, webhooks, evaluations, access, providers, paces, secrets, feed, settings, projects, pings };
         Self { inner: Arc::new(inner) }
     }
     fn promotions(&self) -> &Promotions<P> {
@@ -162,6 +166,9 @@ impl<P: Ports> Api<P> {
     }
     fn webhooks(&self) -> &Webhooks<P> {
         &self.inner.webhooks
+    }
+    fn evaluations(&self) -> &Evaluations<P> {
+        &self.inner.evaluations
     }
     /// Has the rule of the bus feed the queue of webhooks: before the answer to whoever has applied a subscription.
     async fn feed_webhooks(&self) -> Result<(), PortError> {

@@ -8,6 +8,7 @@ use keelway_domain::sequences::Execution;
 use keelway_domain::time::Span;
 use keelway_engine::checks::Rules;
 use keelway_engine::deployments::{Asked, Deployments};
+use keelway_engine::evaluations::{Evaluations, Reading};
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::Promotions;
 use keelway_engine::protocol::sweep::{self, Swept, Tick};
@@ -16,7 +17,7 @@ use keelway_engine::registry::Registry;
 use keelway_engine::sequences::Sequences;
 use keelway_engine::trouble::{self, Kind, Trouble, Watch};
 use keelway_engine::webhooks::Webhooks;
-use keelway_engine::{deployments, promotions, sequences, webhooks};
+use keelway_engine::{deployments, evaluations, promotions, sequences, webhooks};
 use keelway_lambda::aws;
 use keelway_lambda::config::ENGINES;
 use keelway_lambda::incoming::About;
@@ -37,6 +38,7 @@ struct Done {
     schedules: Swept,
     executions: Swept,
     deliveries: Swept,
+    evaluations: Swept,
     fed: Option<bool>,
 }
 
@@ -47,6 +49,7 @@ pub struct Engines<P> {
     pub promotions: Promotions<P>,
     pub deployments: Deployments<P>,
     pub webhooks: Webhooks<P>,
+    pub evaluations: Evaluations<P>,
 }
 
 /// The limits of all engines that keep subjects.
@@ -57,6 +60,7 @@ pub struct Limits {
     pub promotions: promotions::Limits,
     pub deployments: deployments::Limits,
     pub webhooks: webhooks::Limits,
+    pub evaluations: evaluations::Limits,
 }
 
 impl<P: Ports + Clone> Engines<P> {
@@ -67,6 +71,7 @@ impl<P: Ports + Clone> Engines<P> {
             promotions: Promotions::new(ports.clone(), limits.promotions),
             deployments: Deployments::new(ports.clone(), limits.deployments),
             webhooks: Webhooks::new(ports.clone(), limits.webhooks),
+            evaluations: Evaluations::new(ports.clone(), limits.evaluations, Reading::default()),
         }
     }
 }
@@ -84,7 +89,7 @@ pub async fn sweep<P: Ports>(
     report: impl Fn(&[Trouble]),
     until: Instant,
 ) -> Result<(), PortError> {
-    let Engines { sequences, promotions, deployments, webhooks } = engines;
+    let Engines { sequences, promotions, deployments, webhooks, evaluations } = engines;
     let about = About { kind: "sweep", ..About::default() };
     let work = async {
         // Each part has its own time, and a failure of one does not prevent the others.
@@ -97,15 +102,16 @@ pub async fn sweep<P: Ports>(
         let pipelines = pages(promotions, half_of(until)).await;
         let schedules = pages::<Schedule>(sequences, half_of(until)).await;
         let deliveries = pages(webhooks, half_of(until)).await;
+        let evaluations = pages(evaluations, half_of(until)).await;
         let executions = pages::<Execution>(sequences, until).await;
-        let all = [&configs, &pipelines, &schedules, &deliveries, &executions];
+        let all = [&configs, &pipelines, &schedules, &deliveries, &evaluations, &executions];
         let stuck: usize = all.into_iter().flatten().map(|swept| swept.stuck).sum();
         if stuck > 0 {
             report(&[Trouble { kind: Kind::WorkStuck, engine: String::new(), much: stuck as f64 }]);
         }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
-        let (deliveries, executions, waiting, fed) = (deliveries?, executions?, seen?, fed?);
-        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries, fed })
+        let (deliveries, evaluations, executions, waiting, fed) = (deliveries?, evaluations?, executions?, seen?, fed?);
+        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries, evaluations, fed })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }
@@ -174,6 +180,7 @@ fn outcome(done: &Done) -> String {
     let (executions, pipelines) = (tell(&done.executions, "executions"), tell(&done.pipelines, "pipelines"));
     let (configs, schedules) = (tell(&done.configs, "deployment configs"), tell(&done.schedules, "schedules"));
     let deliveries = tell(&done.deliveries, "deliveries of webhooks");
+    let evaluations = tell(&done.evaluations, "services that are evaluated");
     let Asked { sources, moved } = done.asked;
     let asked = format!("{sources} artifact sources asked about, {moved} tags moved");
     let (letters, waiting) = (done.letters, done.waiting);
@@ -183,7 +190,7 @@ fn outcome(done: &Done) -> String {
         Some(false) => "; the rule for webhooks was disabled, nobody subscribes",
     };
     format!(
-        "{waiting} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {asked}{fed}"
+        "{waiting} queues with messages; {letters} dead letters looked at; {executions}; {schedules}; {pipelines}; {configs}; {deliveries}; {evaluations}; {asked}{fed}"
     )
 }
 

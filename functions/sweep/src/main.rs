@@ -14,7 +14,8 @@ async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
     let ports = aws::connect(&config).await;
     let (promotions, deployments, webhooks) = (config.promotions(), config.deployments(), config.webhooks());
-    let limits = Limits { sequences: config.limits, promotions, deployments, webhooks };
+    let evaluations = config.evaluations();
+    let limits = Limits { sequences: config.limits, promotions, deployments, webhooks, evaluations };
     let (engines, outside) = (&Engines::new(&ports, limits), &ports);
     let (patience, report) = (config.max_message_age, |seen: &[Trouble]| metrics::trouble(seen, outside.now()));
     lambda_runtime::run(service_fn(|event: LambdaEvent<serde_json::Value>| async move {

@@ -43,6 +43,9 @@ impl<P: Ports> Sequences<P> {
         if [SOURCE, APPROVAL_SOURCE].contains(&event.source.as_str()) {
             return self.refuse(event, sent, "forged: this source is the engine's own").await;
         }
+        if Self::is_about_values(event) {
+            return self.keep_history(event, sent).await;
+        }
         match EventType::parse(&event.ty) {
             EventType::Sequence(stage, sequence, Kind::Triggered) => self.accept(event, (&stage, &sequence), sent, cause).await,
             EventType::Task(_, Kind::Started) => self.answer(event, ReactionKind::Started, sent, cause).await,

@@ -4,13 +4,13 @@
 use keelway_domain::access::Identities;
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{self, Limits, Publishes};
-use keelway_engine::{deployments, promotions, webhooks};
+use keelway_engine::{deployments, evaluations, promotions, webhooks};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 use tracing::Level;
 
 /// The engines with a queue. Every function can send to each of them.
-pub const ENGINES: [&str; 7] = [
+pub const ENGINES: [&str; 8] = [
     sequences::NAME,
     promotions::NAME,
     promotions::ATTEMPTS,
@@ -18,6 +18,7 @@ pub const ENGINES: [&str; 7] = [
     deployments::NAME,
     deployments::DEPLOYERS,
     webhooks::NAME,
+    evaluations::NAME,
 ];
 
 pub use keelway_engine::trouble::DEAD_LETTERS;
@@ -126,6 +127,11 @@ impl Config {
             max_event_bytes: self.limits.max_event_bytes,
             delivers: self.delivers_webhooks,
         }
+    }
+
+    /// The settings of the evaluations engine.
+    pub fn evaluations(&self) -> evaluations::Limits {
+        evaluations::Limits { retention: self.limits.retention, ..evaluations::Limits::default() }
     }
 
     /// The settings of the deployments engine. Account and region come from the ARN of its queue.

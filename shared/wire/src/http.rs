@@ -3,6 +3,7 @@
 pub mod access;
 mod border;
 mod definitions;
+mod evaluations;
 pub mod deployments;
 mod execution;
 pub mod keptn;
@@ -17,6 +18,7 @@ pub mod webhooks;
 
 pub use border::*;
 pub use definitions::*;
+pub use evaluations::*;
 pub use execution::*;
 pub use overview::*;
 pub use page::{Clock, Listed, Nothing, Page, PageKey};

@@ -11,7 +11,7 @@ use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
 use keelway_engine::sequences;
 use keelway_engine::table;
-use keelway_engine::{deployments, promotions, webhooks};
+use keelway_engine::{deployments, evaluations, promotions, webhooks};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -59,6 +59,7 @@ impl Stack {
                 (deployments::NAME, "DeploymentsQueueUrl"),
                 (deployments::DEPLOYERS, "DeployersQueueUrl"),
                 (webhooks::NAME, "WebhooksQueueUrl"),
+                (evaluations::NAME, "EvaluationsQueueUrl"),
             ]
             .into_iter()
             .map(|(engine, queue)| {

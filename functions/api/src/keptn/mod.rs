@@ -5,6 +5,7 @@ mod administration;
 mod approvals;
 mod binding;
 mod environments;
+mod evaluated;
 mod evaluations;
 mod events;
 mod integrations;
@@ -54,6 +55,11 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
         route!(projects::stage_services),
         route!(projects::service),
         route!(evaluations::evaluate).once(),
+        route!(evaluated::list),
+        route!(evaluated::one),
+        route!(evaluated::invalidate),
+        route!(evaluated::source),
+        route!(evaluated::choose),
         route!(approvals::decide),
         route!(integrations::list),
         route!(integrations::register),

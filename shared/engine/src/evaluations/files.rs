@@ -27,6 +27,14 @@ pub struct Reading {
     pub provided: fn(&Value) -> Result<Provided, String>,
 }
 
+/// For functions that make no evaluation.
+impl Default for Reading {
+    fn default() -> Self {
+        let nobody = || "files are read by the function evaluations only".to_owned();
+        Self { slo: |_| Err(nobody()), sli: |_| Err(nobody()), provided: |_| Err(nobody()) }
+    }
+}
+
 /// The files of a service in a stage.
 pub(super) struct Files<'a, P> {
     pub resources: Resources<'a, P>,

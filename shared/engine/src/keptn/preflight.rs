@@ -65,9 +65,7 @@ impl<P: Ports> Sequences<P> {
     /// that triggers nothing; the same source and id with other content.
     pub async fn preflight(&self, event: &CloudEvent) -> Result<Preflight, Refusal> {
         let ty = EventType::parse(&event.ty);
-        if let EventType::Other(name) = &ty
-            && Self::is_history(name)
-        {
+        if matches!(&ty, EventType::Other(name) if Self::is_history(name)) || Self::is_about_values(event) {
             if let Some(project) = event.text("project") {
                 self.projects().find(project).await?;
             }

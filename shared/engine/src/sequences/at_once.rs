@@ -8,17 +8,20 @@ use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CANCELLED, CloudEvent, EventType, HANDLED, Kind, SOURCE};
 use keelway_domain::sequences::{ReactionKind, content};
+use keelway_domain::shipyard::EVALUATION;
 use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
 
-/// Whether a rule of Keelway's own takes an event of sequences from the bus: a task that a deployment config carries out, one that
-/// is given up, the end of a sequence that carries out a promotion. The patterns are in the template.
+/// Whether a rule of Keelway's own takes an event of sequences from the bus: a task that a deployment config carries out or that is
+/// an evaluation, one that is given up, the end of a sequence that carries out a promotion. The patterns are in the template.
 pub fn is_taken(event: &CloudEvent) -> bool {
     let names = |of: &str, what: &str| event.data.get(of).and_then(Value::as_object).is_some_and(|of| of.contains_key(what));
     let deploys = event.ty == CANCELLED
         || matches!(EventType::parse(&event.ty), EventType::Task(task, Kind::Triggered) if ["deployment", "rollback"].contains(&task.as_str()));
     let configured = names("deployment", "deploymentConfig") || names("rollback", "deploymentConfig");
-    event.source == SOURCE && ((deploys && configured) || (event.ty.ends_with(".finished") && names("promotion", "pipeline")))
+    let evaluates = event.ty == EventType::task(EVALUATION, Kind::Triggered)
+        || (event.ty == CANCELLED && event.text("task") == Some(EVALUATION));
+    event.source == SOURCE && ((deploys && configured) || evaluates || (event.ty.ends_with(".finished") && names("promotion", "pipeline")))
 }
 
 /// The cause of an answer that its sender has handed to the API.

@@ -7,7 +7,9 @@ use crate::ports::{PortError, Ports};
 use crate::protocol::Handled;
 use crate::protocol::invalid::{self, short};
 use crate::table;
-use keelway_domain::event::{CloudEvent, Kind, MAX_LABELS_BYTES, Object};
+use keelway_domain::evaluations::{GET_SLI, SOURCE as EVALUATES};
+use keelway_domain::event::{CloudEvent, EventType, Kind, MAX_LABELS_BYTES, Object};
+use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::sequences::{Standing, content, mismatch, standing};
 use keelway_domain::time::Timestamp;
@@ -143,6 +145,13 @@ impl<P: Ports> Sequences<P> {
                 "data.labels has {labels} bytes, {MAX_LABELS_BYTES} are allowed: hand on what is no label under a name of its own"
             )
         })
+    }
+
+    /// Whether an event is about values for an evaluation: the evaluations engine asks for them on the bus, and no task does.
+    pub fn is_about_values(event: &CloudEvent) -> bool {
+        let EventType::Task(task, kind) = EventType::parse(&event.ty) else { return false };
+        let of_a_task = || event.triggered_id.as_deref().is_some_and(|id| RecordId::from_uuid(id).is_some());
+        task.as_str() == GET_SLI && if kind == Kind::Triggered { event.source == EVALUATES } else { !of_a_task() }
     }
 
     /// The kinds of `Other` events that are kept and do nothing, as in Keptn.
