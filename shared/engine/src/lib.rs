@@ -9,6 +9,7 @@ pub mod deployers;
 pub mod deployments;
 mod dispatch;
 mod entries;
+pub mod evaluations;
 pub mod item;
 mod json;
 pub mod keptn;

@@ -4,15 +4,16 @@
 
 use crate::item::Key;
 use crate::partition::{Kind, Partition};
-use crate::{access, deployments, keptn, keys, projects, promotions, resources, schedules, sequences, webhooks};
+use crate::{access, deployments, evaluations, keptn, keys, projects, promotions, resources, schedules, sequences, webhooks};
 
 /// All kinds of partitions.
 pub fn partitions() -> impl Iterator<Item = &'static Partition> {
     let sequences = [sequences::keys::PARTITIONS, projects::keys::PARTITIONS, schedules::keys::PARTITIONS];
     let beside = [resources::keys::PARTITIONS, keptn::keys::PARTITIONS];
     let others = [promotions::keys::PARTITIONS, deployments::keys::PARTITIONS, webhooks::keys::PARTITIONS];
+    let evaluated = [evaluations::sources::PARTITIONS];
     let shared = [access::PARTITIONS, keys::PARTITIONS];
-    sequences.into_iter().chain(beside).chain(others).chain(shared).flatten().copied()
+    sequences.into_iter().chain(beside).chain(others).chain(evaluated).chain(shared).flatten().copied()
 }
 
 /// The kind of a partition. If several prefixes match (those of projects and pipelines are equal), the kind with more parts is

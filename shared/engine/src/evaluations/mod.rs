@@ -1,0 +1,3 @@
+//! Evaluations on metrics: what is kept for them.
+
+pub mod sources;
