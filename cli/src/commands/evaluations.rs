@@ -12,8 +12,10 @@ use keelway_domain::event::TaskResult;
 use keelway_domain::names::{ServiceName, StageName};
 use keelway_domain::sequences::Window;
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::{Accepted, EvaluatedIndicator, EvaluatedTarget, EvaluationPage, EvaluationView, ProjectState, SequencePage};
-use keelway_wire::http::{SliProvider, Page};
+use keelway_wire::http::{
+    Accepted, EvaluatedIndicator, EvaluatedTarget, EvaluationPage, EvaluationView, ProjectState, SequencePage, SequenceState,
+};
+use keelway_wire::http::{Page, SliProvider};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -38,7 +40,8 @@ pub async fn evaluate(api: &Api, what: &Evaluate) -> Result<ExitCode, CliError> 
     // The request may have to be sent twice.
     let mut body = json!({"id": uuid::Uuid::now_v7().to_string(), "start": period.start.rfc3339(), "end": period.end.rfc3339()});
     if !window.labels.is_empty() {
-        body["labels"] = window.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into();
+        body["labels"] =
+            window.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into();
     }
     if let Some(commit) = &window.git_commit_id {
         body["gitcommitid"] = json!(commit);
@@ -82,10 +85,13 @@ pub async fn evaluate(api: &Api, what: &Evaluate) -> Result<ExitCode, CliError> 
 /// How the sequence of a context ended, if it has.
 async fn ended(api: &Api, project: &str, context: &str) -> Result<Option<String>, CliError> {
     let page: SequencePage = api.get(&["sequence", project], &[("keptnContext", context)]).await?;
-    let state = page.items.into_iter().next();
-    let over = |state: &str| ["finished", "succeeded", "timedOut", "aborted"].contains(&state);
-    let result = |stage: &keelway_wire::http::keptn::StageState| stage.latest_event.as_ref().and_then(|_| None::<String>);
-    Ok(state.filter(|one| over(&one.state)).map(|one| one.stages.iter().find_map(result).unwrap_or_else(|| one.state.clone())))
+    Ok(page.items.into_iter().next().filter(SequenceState::is_over).map(|one| result(&one)))
+}
+
+/// The result of the last sequence, or the state of one that was cut off.
+fn result(of: &SequenceState) -> String {
+    let last = of.executions.last().map(|last| last.result.clone()).filter(|result| !result.is_empty());
+    last.unwrap_or_else(|| of.state.clone())
 }
 
 fn path<'a>(project: &'a str, stage: &'a str, service: &'a str) -> [&'a str; 7] {
@@ -194,7 +200,8 @@ pub async fn evaluation(api: &Api, what: &EvaluationVerb) -> Result<(), CliError
 async fn find(api: &Api, what: &OneEvaluation) -> Result<(EvaluationView, bool), CliError> {
     let (all, _) = read(api, &what.of).await?;
     let mut found = all.into_iter().filter(|one| one.id.starts_with(&what.id));
-    let none = || CliError::Failed(format!("there is no evaluation {}; see: keelway get evaluations -p {}", what.id, what.of.project));
+    let none =
+        || CliError::Failed(format!("there is no evaluation {}; see: keelway get evaluations -p {}", what.id, what.of.project));
     let one = found.next().ok_or_else(none)?;
     if let Some(other) = found.next() {
         return Err(CliError::Usage(format!("{} is the beginning of {} and {}: give more of it", what.id, one.id, other.id)));
@@ -237,7 +244,10 @@ fn table(results: &[EvaluatedIndicator]) -> Table {
             format!("{}{}", of.metric, if result.key_sli { " (key)" } else { "" }),
             if of.success { of.value.to_string() } else { String::new() },
             before.map(|before| before.to_string()).unwrap_or_default(),
-            before.filter(|_| of.success).map(|before| format!("{:+.1}%", (of.value - before) / before.abs() * 100.0)).unwrap_or_default(),
+            before
+                .filter(|_| of.success)
+                .map(|before| format!("{:+.1}%", (of.value - before) / before.abs() * 100.0))
+                .unwrap_or_default(),
             targets(result.pass_targets.as_deref()),
             targets(result.warning_targets.as_deref()),
             result.status.clone(),

@@ -154,8 +154,21 @@ impl<P: Ports> Api<P> {
         let engine = Sequences::new(ports.clone(), limits);
         let secrets = Remembered::new(ports);
         let (projects, pings) = (Memory::default(), Memory::default());
-        let inner =
-            Inner { engine, promotions, deployments, webhooks, evaluations, access, providers, paces, secrets, feed, settings, projects, pings };
+        let inner = Inner {
+            engine,
+            promotions,
+            deployments,
+            webhooks,
+            evaluations,
+            access,
+            providers,
+            paces,
+            secrets,
+            feed,
+            settings,
+            projects,
+            pings,
+        };
         Self { inner: Arc::new(inner) }
     }
     fn promotions(&self) -> &Promotions<P> {

@@ -9,7 +9,12 @@ pub fn about(incoming: &Incoming) -> About {
     match &incoming.body {
         Body::Event(event) => {
             let of = |name| event.text(name).unwrap_or_default();
-            About { kind: "event", project: Some(of("project").to_owned()), context: Some(format!("{}/{}", of("stage"), of("service"))), subject: None }
+            About {
+                kind: "event",
+                project: Some(of("project").to_owned()),
+                context: Some(format!("{}/{}", of("stage"), of("service"))),
+                subject: None,
+            }
         }
         Body::Own(message) => {
             let kind = match message {

@@ -111,7 +111,18 @@ pub async fn sweep<P: Ports>(
         }
         let (letters, asked, configs, pipelines, schedules) = (letters?, asked?, configs?, pipelines?, schedules?);
         let (deliveries, evaluations, executions, waiting, fed) = (deliveries?, evaluations?, executions?, seen?, fed?);
-        Ok::<_, PortError>(Done { waiting, letters, asked, configs, pipelines, schedules, executions, deliveries, evaluations, fed })
+        Ok::<_, PortError>(Done {
+            waiting,
+            letters,
+            asked,
+            configs,
+            pipelines,
+            schedules,
+            executions,
+            deliveries,
+            evaluations,
+            fed,
+        })
     };
     aws::accounted(&about, outcome, work).await.map(|_| ())
 }

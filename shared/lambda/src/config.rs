@@ -2,6 +2,7 @@
 //! this module can parse: `tests/template.rs` compares the two.
 
 use keelway_domain::access::Identities;
+use keelway_domain::border::Home;
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{self, Limits, Publishes};
 use keelway_engine::{deployments, evaluations, promotions, webhooks};
@@ -131,7 +132,8 @@ impl Config {
 
     /// The settings of the evaluations engine.
     pub fn evaluations(&self) -> evaluations::Limits {
-        evaluations::Limits { retention: self.limits.retention, ..evaluations::Limits::default() }
+        let deployments::Limits { region, account, .. } = self.deployments();
+        evaluations::Limits { retention: self.limits.retention, home: Home { region, account }, ..evaluations::Limits::default() }
     }
 
     /// The settings of the deployments engine. Account and region come from the ARN of its queue.

@@ -3,8 +3,8 @@
 pub mod access;
 mod border;
 mod definitions;
-mod evaluations;
 pub mod deployments;
+mod evaluations;
 mod execution;
 pub mod keptn;
 pub mod operations;

@@ -59,7 +59,7 @@ impl<P: Ports, M: Metrics> Measure<'_, P, M> {
             Objectives::Unreadable(why) => return Ok(Err(Lost::Refused(why))),
             Objectives::Missing => return Ok(Err(Lost::Refused("the objectives have expired: keep resources for longer".into()))),
         };
-        let source = match sources::usable(&self.on.ports, namespace, &open.provider).await? {
+        let source = match sources::usable(&self.on.ports, (namespace, &open.provider), &self.on.limits.home).await? {
             Ok(source) => source,
             Err(why) => return Ok(Err(Lost::Refused(why))),
         };

@@ -32,6 +32,7 @@ use crate::resources::Resources;
 use crate::sequences::awaited::Awaited;
 use crate::table::{self, Items};
 use files::Files;
+use keelway_domain::border::Home;
 use keelway_domain::cause::Cause;
 use keelway_domain::evaluation::{Comparison, Earlier, Measured, MetricsSource, Objectives, Period, Query};
 use keelway_domain::evaluations::{Decision, Facts, Found, Input, Open, Rules, Service, decide};
@@ -43,17 +44,19 @@ use keelway_domain::time::Span;
 pub const NAME: &str = "evaluations";
 
 /// Settings of the installation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// How long evaluations that have ended are kept. Default 90 days.
     pub retention: Span,
     /// What decisions depend on.
     pub rules: Rules,
+    /// Region and account of the installation: where a name of a source without them is meant.
+    pub home: Home,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { retention: Span::minutes(90 * 24 * 60), rules: Rules::default() }
+        Self { retention: Span::minutes(90 * 24 * 60), rules: Rules::default(), home: Home::default() }
     }
 }
 

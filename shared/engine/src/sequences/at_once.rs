@@ -21,7 +21,8 @@ pub fn is_taken(event: &CloudEvent) -> bool {
     let configured = names("deployment", "deploymentConfig") || names("rollback", "deploymentConfig");
     let evaluates = event.ty == EventType::task(EVALUATION, Kind::Triggered)
         || (event.ty == CANCELLED && event.text("task") == Some(EVALUATION));
-    event.source == SOURCE && ((deploys && configured) || evaluates || (event.ty.ends_with(".finished") && names("promotion", "pipeline")))
+    event.source == SOURCE
+        && ((deploys && configured) || evaluates || (event.ty.ends_with(".finished") && names("promotion", "pipeline")))
 }
 
 /// The cause of an answer that its sender has handed to the API.

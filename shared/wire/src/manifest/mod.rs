@@ -12,6 +12,7 @@ mod evaluation;
 mod finding;
 mod levels;
 mod mark;
+mod metrics_source;
 mod migrate;
 mod named;
 mod names;
@@ -38,6 +39,7 @@ mod windows;
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
 pub use evaluation::{Checked, Resource, check};
 pub use finding::{Finding, Severity};
+pub use metrics_source::MetricsSourceManifest;
 pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
@@ -160,6 +162,8 @@ documents! {
         "DeploymentConfig", "deployment config", configs::CONFIG, deployments::deployment_config, |one| at(&one.namespace, &one.name);
     ArtifactSource(ArtifactSourceManifest):
         "ArtifactSource", "artifact source", artifacts::SOURCE, deployments::artifact_source, |one| at(&one.namespace, &one.name);
+    MetricsSource(MetricsSourceManifest):
+        "MetricsSource", "metrics source", metrics_sources::SOURCE, metrics_source::read, |one| at(&one.namespace, &one.name);
     Webhook(Box<WebhookManifest>):
         "WebhookSubscription", "webhook", webhooks::WEBHOOK, webhook::read, |one| at(&one.namespace, &one.name);
 }
