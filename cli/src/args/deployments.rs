@@ -1,7 +1,7 @@
 //! Deployments: `rollout`, `rollback`, `set`, `diff`, `deployer`.
 
 use super::values::{Numbered, executor_name, length, name, percent, variable, version};
-use super::{InProject, Output, Place, Projects, Said, examples};
+use super::{InProject, Output, Place, Projects, Said, SetSliProvider, examples};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as Group, Subcommand};
 use keelway_domain::names::StageName;

@@ -5,7 +5,6 @@ use crate::api::Api;
 use crate::args::{Evaluate, Evaluated, EvaluationVerb, GetEvaluations, OneEvaluation, SetSliProvider};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
-use crate::pages;
 use crate::table::{Table, print};
 use crate::words::{SHORT, age};
 use keelway_domain::event::TaskResult;
@@ -90,8 +89,8 @@ async fn ended(api: &Api, project: &str, context: &str) -> Result<Option<String>
 
 /// The result of the last sequence, or the state of one that was cut off.
 fn result(of: &SequenceState) -> String {
-    let last = of.executions.last().map(|last| last.result.clone()).filter(|result| !result.is_empty());
-    last.unwrap_or_else(|| of.state.clone())
+    let last = of.executions.last().and_then(|last| last.result.clone());
+    last.filter(|result| !result.is_empty()).unwrap_or_else(|| of.state.clone())
 }
 
 fn path<'a>(project: &'a str, stage: &'a str, service: &'a str) -> [&'a str; 7] {

@@ -60,6 +60,13 @@ pub struct Comparison {
     pub aggregate: Aggregate,
 }
 
+/// As if the file had no `comparison`.
+impl Default for Comparison {
+    fn default() -> Self {
+        Self::ABSENT
+    }
+}
+
 impl Comparison {
     /// Whether an evaluation with this result counts.
     pub fn counts(&self, result: TaskResult) -> bool {
@@ -112,7 +119,7 @@ pub struct TotalScore {
 }
 
 /// A file of objectives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "named as the fields of the file are")]
 pub struct Slo {
     /// What queries may use beside the names of project, stage and service.

@@ -27,11 +27,12 @@ pub struct Reading {
     pub provided: fn(&Value) -> Result<Provided, String>,
 }
 
+const NOBODY: &str = "files are read by the function evaluations only";
+
 /// For functions that make no evaluation.
 impl Default for Reading {
     fn default() -> Self {
-        let nobody = || "files are read by the function evaluations only".to_owned();
-        Self { slo: |_| Err(nobody()), sli: |_| Err(nobody()), provided: |_| Err(nobody()) }
+        Self { slo: |_| Err(NOBODY.into()), sli: |_| Err(NOBODY.into()), provided: |_| Err(NOBODY.into()) }
     }
 }
 

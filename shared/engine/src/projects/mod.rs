@@ -298,7 +298,10 @@ fn check_size(of: &Border) -> Result<(), Refusal> {
 }
 
 /// A stage by a name from outside.
-pub(crate) fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s Stage, Refusal> {
+///
+/// # Errors
+/// There is none: the stages that there are.
+pub fn stage_of<'s>(shipyard: &'s Shipyard, name: &str) -> Result<&'s Stage, Refusal> {
     let known = || shipyard.stages.iter().map(|stage| stage.name.as_str());
     shipyard.stage(name).ok_or_else(|| Refusal::unknown("stage", name, known()))
 }

@@ -94,7 +94,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// An event that is only kept: in its context's history if it names a project, otherwise among the inputs that cannot be used.
-    pub(super) async fn keep_history(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
+    pub(crate) async fn keep_history(&self, event: &CloudEvent, at: Timestamp) -> Result<Handled, PortError> {
         if let Some(reason) = self.oversize(event) {
             return self.refuse(event, at, &reason).await;
         }

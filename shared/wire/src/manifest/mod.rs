@@ -38,6 +38,7 @@ mod windows;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
 pub use evaluation::{Checked, Resource, check};
+pub(crate) use evaluation::{indicators, objectives};
 pub use finding::{Finding, Severity};
 pub use metrics_source::MetricsSourceManifest;
 pub use migrate::{Migrated, migrate};
