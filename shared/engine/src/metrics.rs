@@ -26,8 +26,8 @@ pub trait Metrics: Send + Sync {
 
 /// Requests with credentials of AWS: the function's own, or those of the role that a source names.
 pub trait Credentialed: Send + Sync {
-    /// `GetMetricData` of CloudWatch. The inner error is why CloudWatch finds the request itself wrong, such as a query that it cannot
-    /// read, in its words.
+    /// `GetMetricData` of CloudWatch. The inner error is why CloudWatch finds the request itself wrong, such as a query that it
+    /// cannot read, in its words.
     ///
     /// Errors: [`PortError::Retry`] when it is busy or does not answer, [`PortError::Refused`] when the credentials do not suffice.
     fn metric_data(

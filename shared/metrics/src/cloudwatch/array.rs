@@ -1,5 +1,5 @@
-//! The JSON array of `MetricDataQueries`, with the members of AWS as Flagger takes them, or with small first letters as Argo Rollouts
-//! does.
+//! The JSON array of `MetricDataQueries`, with the members of AWS as Flagger takes them, or with small first letters as Argo
+//! Rollouts does.
 
 use super::parsed::{MetricQuery, period};
 use super::text::is_id;

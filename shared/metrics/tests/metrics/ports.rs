@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 #[derive(Clone, Default)]
 pub struct Ports {
     pub secrets: Known,
-    cloud: Arc<Mutex<Cloud>>,
+    pub cloud: Arc<Mutex<Cloud>>,
 }
 
 /// What CloudWatch has, and what it was asked.
