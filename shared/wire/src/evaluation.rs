@@ -1,9 +1,37 @@
-//! Measured values and earlier evaluations as JSON: as Keptn's events have them, and as people write them.
+//! Files of objectives and indicators, as an evaluation reads them; measured values and earlier evaluations as JSON: as Keptn's
+//! events have them, and as people write them.
 
-use crate::manifest;
-use keelway_domain::evaluation::{Earlier, Measured, Provided, Slo};
+use crate::manifest::{self, Finding, Severity};
+use keelway_domain::evaluation::{Earlier, Measured, Provided, Queries, Slo};
 use keelway_domain::event::{Status, TaskResult};
 use serde_json::Value;
+
+/// A file of objectives, as the lighthouse reads it: what [`manifest::check`] finds besides does not matter here.
+///
+/// # Errors
+/// What is wrong with a text that the lighthouse cannot read.
+pub fn slo(text: &str) -> Result<Slo, String> {
+    readable(manifest::objectives(text, "slo.yaml", None))
+}
+
+/// A file of indicators, as [`slo`] reads one of objectives.
+///
+/// # Errors
+/// What is wrong with a text that cannot be read.
+pub fn sli(text: &str) -> Result<Queries, String> {
+    readable(manifest::indicators(text, "sli.yaml"))
+}
+
+fn readable<T>((read, findings): (Option<T>, Vec<Finding>)) -> Result<T, String> {
+    read.ok_or_else(|| {
+        let first = findings.into_iter().find(|finding| finding.severity == Severity::Error);
+        let told = |Finding { line, path, message, .. }| {
+            let path = if path.is_empty() { path } else { format!("{path} ") };
+            format!("line {line}: {path}{message}")
+        };
+        first.map_or_else(|| "it cannot be read: `keelway validate` says why".into(), told)
+    })
+}
 
 /// Values: the data of a `get-sli.finished`, the whole event, a list of its `indicatorValues`, or numbers by the name of their
 /// indicator. What stands by its name is the value of every objective about it, as a provider would send it.

@@ -37,6 +37,7 @@ mod windows;
 
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
 pub use evaluation::{Checked, Resource, check};
+pub(crate) use evaluation::{indicators, objectives};
 pub use finding::{Finding, Severity};
 pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;

@@ -76,14 +76,24 @@ pub fn check(text: &str, file: &str, known: Option<&BTreeSet<String>>) -> Checke
     match Resource::of(text, file) {
         None => Checked::Manifests(parse(text, file)),
         Some(Resource::Objectives) => {
-            let (slo, findings) = whole(text, file, |root, read| slo::read(root, known, read));
+            let (slo, findings) = objectives(text, file, known);
             Checked::Objectives(slo, findings)
         }
         Some(Resource::Indicators) => {
-            let (queries, findings) = whole(text, file, sli::read);
+            let (queries, findings) = indicators(text, file);
             Checked::Indicators(queries, findings)
         }
     }
+}
+
+/// Checks a file of objectives, whatever else it may look like.
+pub(crate) fn objectives(text: &str, file: &str, known: Option<&BTreeSet<String>>) -> (Option<Slo>, Vec<Finding>) {
+    whole(text, file, |root, read| slo::read(root, known, read))
+}
+
+/// Checks a file of indicators, whatever else it may look like.
+pub(crate) fn indicators(text: &str, file: &str) -> (Option<Queries>, Vec<Finding>) {
+    whole(text, file, sli::read)
 }
 
 /// Reads the first document, which is the only one that Keptn reads.
