@@ -1,7 +1,7 @@
 //! The cases of `tests/cases/evaluation`: criteria, files and judgements, as Keptn's lighthouse makes them of what people write.
 
 use keelway_domain::evaluation::{Aggregate, Criterion, Details, Indicator, Judged, Objectives, Slo, Target, finish};
-use keelway_wire::evaluation::{history, provided};
+use keelway_wire::evaluation::{history, provided, sli, slo};
 use keelway_wire::manifest::{self, Checked, Resource};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -63,6 +63,18 @@ fn objectives(text: &str) -> Option<Slo> {
         Checked::Objectives(slo, _) => slo,
         other => panic!("{text}: {other:?}"),
     }
+}
+
+#[test]
+fn an_evaluation_reads_files_whatever_the_check_says_besides() {
+    // The check refuses the aggregate; the lighthouse reads on.
+    let read = slo("comparison: {aggregate_function: p99}\nobjectives: [{sli: a}]\nkind: none\n").unwrap();
+    assert_eq!((read.comparison.aggregate, read.objectives.len()), (Aggregate::Unknown, 1));
+    assert_eq!(slo("objectives: 3\n").unwrap_err(), "line 1: objectives is a number, not a list: write entries like `- sli: error_rate`");
+    assert!(slo("").unwrap_err().contains("holds nothing"));
+    assert!(slo("a: [").unwrap_err().starts_with("line "));
+    assert_eq!(sli("indicators: {a: up, b: down}\n").unwrap()["b"], "down");
+    assert!(sli("indicators: [a]\n").unwrap_err().contains("indicators"));
 }
 
 #[test]
