@@ -33,33 +33,6 @@ fn readable<T>((read, findings): (Option<T>, Vec<Finding>)) -> Result<T, String>
     })
 }
 
-/// A file of objectives, as the lighthouse reads it: what [`manifest::check`] finds besides does not matter here.
-///
-/// # Errors
-/// What is wrong with a text that the lighthouse cannot read.
-pub fn slo(text: &str) -> Result<Slo, String> {
-    readable(manifest::objectives(text, "slo.yaml", None))
-}
-
-/// A file of indicators, as [`slo`] reads one of objectives.
-///
-/// # Errors
-/// What is wrong with a text that cannot be read.
-pub fn sli(text: &str) -> Result<Queries, String> {
-    readable(manifest::indicators(text, "sli.yaml"))
-}
-
-fn readable<T>((read, findings): (Option<T>, Vec<Finding>)) -> Result<T, String> {
-    read.ok_or_else(|| {
-        let first = findings.into_iter().find(|finding| finding.severity == Severity::Error);
-        let told = |Finding { line, path, message, .. }| {
-            let path = if path.is_empty() { path } else { format!("{path} ") };
-            format!("line {line}: {path}{message}")
-        };
-        first.map_or_else(|| "it cannot be read: `keelway validate` says why".into(), told)
-    })
-}
-
 /// Values: the data of a `get-sli.finished`, the whole event, a list of its `indicatorValues`, or numbers by the name of their
 /// indicator. What stands by its name is the value of every objective about it, as a provider would send it.
 ///
