@@ -29,6 +29,7 @@ CLOUD = Path(__file__).resolve().parent / "cloud.py"
 STACK = os.environ.get("KEELWAY_STACK", "keelway")
 EXAMPLE = ROOT / "examples" / "shop"
 PROJECT = "shop"
+STAGE = "staging"
 OVER = {"finished", "aborted", "timedOut"}
 # For so long a question stands on the screen before it is answered.
 READING_SECONDS = 1
@@ -141,9 +142,9 @@ def lines(path):
     return [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
 
 
-def start_executors(state, env):
+def start_executors(state, env, others):
     """One process per line of executors.txt; those of an earlier run that still serve this stack are kept."""
-    commands = {
+    commands = others | {
         name: [str(target() / "keelway"), "executor", "--name", name, "--on", task, "--project", PROJECT, "--", *command]
         for name, task, *command in lines(EXAMPLE / "executors.txt")
     }
@@ -151,11 +152,32 @@ def start_executors(state, env):
     say(f"executors: {', '.join(commands)} ({started} started; their output is in {state.dir / 'executors'})")
 
 
+def evaluated(state, env):
+    """Starts the metric store of the example, and says where it is and what is judged by it."""
+    known = state.read("figures.json", {})
+    port = known.get("port") or server.free_port()
+    state.write("figures.json", {"port": port})
+    manifest = (EXAMPLE / "evaluation" / "metrics.yaml").read_text().replace("127.0.0.1:9464", f"127.0.0.1:{port}")
+    path = state.path("metrics.yaml")
+    path.write_text(manifest)
+    keelway(env, "apply", "-f", os.path.relpath(path, ROOT))
+    folder = (EXAMPLE / "evaluation").relative_to(ROOT)
+    keelway(env, "resource", "add", str(folder / "sli.yaml"), "-p", PROJECT)
+    for service in sorted({service for service, _ in deliveries_of_the_list()}):
+        keelway(env, "resource", "add", str(folder / "slo.yaml"), "--as", f"{service}/slo.yaml", "-p", PROJECT, "--stage", STAGE)
+    return {"metrics": [sys.executable, str(Path(__file__).with_name("figures.py")), str(EXAMPLE / "figures.txt"), "--port", str(port)]}
+
+
+def deliveries_of_the_list():
+    return lines(Path(__file__).with_name("deliveries.txt"))
+
+
 def trigger(env):
     """Triggers every delivery of the list; their contexts."""
     contexts = []
-    for service, image in lines(Path(__file__).with_name("deliveries.txt")):
-        words = ("trigger", "delivery", "--project", PROJECT, "--service", service, "--image", image)
+    for service, image in deliveries_of_the_list():
+        version = image.rsplit(":", 1)[-1]
+        words = ("trigger", "delivery", "--project", PROJECT, "--service", service, "--image", image, "--labels", f"version={version}")
         say(f"$ keelway {shlex.join(words)}")
         contexts.append(json.loads(keelway(env, *words, "--output", "json", capture=True))["keptnContext"])
     return contexts
@@ -210,7 +232,7 @@ def run(state):
     env = up(state)
     say(f"the page, to watch what follows: {page(env)}\n  sign in with the token {env['KEELWAY_TOKEN']}\n")
     keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)))
-    start_executors(state, env)
+    start_executors(state, env, evaluated(state, env))
     of_stack = {**env, "KEELWAY_STACK": STACK}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         second = pool.submit(promote.Prepared, state, of_stack, target(), keelway, cloud)
@@ -219,6 +241,8 @@ def run(state):
             deliveries = play(env)
             say("")
             keelway(env, "get", "environments", "--project", PROJECT)
+            say("")
+            judged(env)
         except BaseException:
             second.result().end()
             raise
@@ -231,11 +255,20 @@ The stack and its executors stay up. Where to look next:
   {env_command(state)}   the variables and the command in your shell
   keelway watch --log {some}   one delivery again, with every event
   keelway get sequences --project {PROJECT}   all of them
-  {EXAMPLE.relative_to(ROOT)}/figures.txt and thresholds/   what decided; change a figure and `make run` again
+  {EXAMPLE.relative_to(ROOT)}/figures.txt and evaluation/   what decided; change a figure and `make run` again
   keelway pipeline status podinfo -p shop   the pipeline; its git host ended with this program
   keelway rollout history greeter -p greetings   the versions of the function
   make logs   what the functions logged
   make down   end it all""")
+
+
+def judged(env):
+    """What the evaluations came to, and the figures of one that failed."""
+    keelway(env, "get", "evaluations", "-p", PROJECT)
+    listed = json.loads(keelway(env, "get", "evaluations", "-p", PROJECT, "--output", "json", capture=True))["items"]
+    failed = next((one for one in listed if one["result"] == "fail"), None)
+    if failed:
+        keelway(env, "evaluation", "show", failed["id"][:8], "-p", PROJECT)
 
 
 def page(env):

@@ -167,6 +167,19 @@ pub const EVALUATE: &str = "Examples:
   keelway evaluate carts -p shop --stage staging --timeframe 30m --watch
   keelway evaluate -f slo.yaml --values values.json
   keelway evaluate -f slo.yaml --values values.json --history history.json -o json";
+pub const RESOURCE: &str = "Examples:
+  keelway resource add slo.yaml -p shop --stage staging --service carts
+  keelway resource list -p shop --stage staging";
+pub const RESOURCE_ADD: &str = "Examples:
+  keelway resource add slo.yaml -p shop --stage staging --service carts
+  keelway resource add queries.yaml --as prometheus/sli.yaml -p shop";
+pub const RESOURCE_LIST: &str = "Examples:
+  keelway resource list -p shop
+  keelway resource list -p shop --stage staging --service carts";
+pub const RESOURCE_SHOW: &str = "Examples:
+  keelway resource show slo.yaml -p shop --stage staging --service carts";
+pub const RESOURCE_DELETE: &str = "Examples:
+  keelway resource delete slo.yaml -p shop --stage staging --service carts";
 pub const SHIPYARD: &str = "Examples:
   keelway shipyard validate shipyard.yaml
   keelway shipyard show shipyard.yaml

@@ -11,6 +11,7 @@ mod operations;
 mod pipelines;
 pub mod printing;
 mod reading;
+mod resources;
 mod shipyards;
 mod synonyms;
 mod values;
@@ -25,6 +26,7 @@ pub use operations::*;
 pub use pipelines::*;
 pub use printing::*;
 pub use reading::*;
+pub use resources::*;
 pub use shipyards::*;
 pub use values::{Awaiting, Numbered};
 pub use webhooks::*;
@@ -139,6 +141,9 @@ pub enum Command {
     /// Send a CloudEvent
     #[command(subcommand, after_help = examples::SEND)]
     Send(Send),
+    /// The files of a project that evaluations, remediations and executors read, such as slo.yaml
+    #[command(subcommand, after_help = examples::RESOURCE)]
+    Resource(ResourceVerb),
     /// Check, draw and migrate shipyards without applying them
     #[command(subcommand, after_help = examples::SHIPYARD)]
     Shipyard(Shipyard),

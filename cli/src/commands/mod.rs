@@ -23,6 +23,7 @@ mod past;
 pub mod pipelines;
 mod projects;
 mod queue;
+mod resources;
 mod retry;
 mod send;
 mod shipyard;
@@ -86,6 +87,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         }
         Command::Shipyard(Shipyard::Migrate { file }) => shipyard::migrate(&file)?,
         Command::Shipyard(Shipyard::Show(what)) => shipyard::draw_one(api, &what).await?,
+        Command::Resource(what) => resources::resource(&api()?, &what).await?,
         Command::Schema { kind } => shipyard::schema(kind.as_deref())?,
         Command::Evaluate(what) if what.file.is_some() => return evaluate::evaluate(&what),
         Command::Evaluate(what) => return evaluations::evaluate(&api()?, &what).await,

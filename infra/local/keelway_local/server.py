@@ -18,7 +18,7 @@ READY_SECONDS = 300
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "KEELWAY_DYNAMODB", "KEELWAY_ORACLES")
 
 
-def _free_port():
+def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -118,7 +118,7 @@ def start(state, port=None):
         with Step("starting the local cloud") as step:
             for attempt in range(3):
                 # Between choosing a free port and listening on it, another process may take it.
-                record, trouble = _spawn(state, wanted or _free_port())
+                record, trouble = _spawn(state, wanted or free_port())
                 if record or wanted or "already in use" not in tail(state.path("cloud.log"), 5):
                     break
             if not record:

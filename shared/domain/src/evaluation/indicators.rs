@@ -66,16 +66,16 @@ impl Place {
     fn filled(&self, query: &str) -> String {
         let mut query = query.to_owned();
         for (key, value) in longest_first(&self.filter) {
-            let value = value.replace(['\'', '"'], "");
+            let value = plain(value);
             query = query.replace(&format!("${key}"), &value).replace(&format!("${}", key.to_uppercase()), &value);
         }
         let names =
             [("$PROJECT", &self.project), ("$STAGE", &self.stage), ("$SERVICE", &self.service), ("$DEPLOYMENT", &self.deployment)];
         for (name, value) in names {
-            query = query.replace(name, value);
+            query = query.replace(name, &plain(value));
         }
         for (key, value) in longest_first(&self.labels) {
-            query = query.replace(&format!("$LABEL.{key}"), value);
+            query = query.replace(&format!("$LABEL.{key}"), &plain(value));
         }
         query.replace("$DURATION_SECONDS", &self.duration())
     }
@@ -119,6 +119,11 @@ impl Place {
     }
 }
 
+/// A text without what would end a text in a query: whoever may trigger says which values are asked for, not what the query is.
+fn plain(value: &str) -> String {
+    value.replace(['\'', '"', '`', '\\', '\n', '\r'], "")
+}
+
 fn longest_first(of: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
     let mut all: Vec<_> = of.iter().collect();
     all.sort_by_key(|(key, _)| std::cmp::Reverse(key.len()));
@@ -160,6 +165,8 @@ mod tests {
         let filled = |sli: &str, place: &Place| query(&queries, sli, place).unwrap();
         assert_eq!(filled("a", &place()), "rate(x{job=\"carts-shop-dev\",d='canary'}[300s])");
         assert_eq!(filled("b", &place()), "x 7 $LABEL.other carts_NAME", "the longest name first");
+        let hostile = Place { labels: map(&[("build", "7\"} or vector(0) #\\"), ("other", "`1`")]), ..place() };
+        assert_eq!(filled("b", &hostile), "7} or vector(0) #_id 7} or vector(0) # 1 carts_NAME", "no text ends early");
         let filtered = Place { filter: map(&[("svc", "'s\""), ("svc_id", "i")]), ..place() };
         assert_eq!(filled("c", &filtered), "s i i");
         let error = query(&queries, "empty", &place()).unwrap_err();

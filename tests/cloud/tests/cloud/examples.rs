@@ -213,6 +213,7 @@ const SHOP: [(&str, &str); 3] =
 fn shop(bed: &Bed) -> Outcome {
     let shell = Shell(bed);
     shell.fine(&["apply", "-f", "examples/shop"])?;
+    let _metrics = judged(&shell)?;
     let mut executors: Vec<Running> = vec![];
     for line in list("examples/shop/executors.txt")? {
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
@@ -226,7 +227,9 @@ fn shop(bed: &Bed) -> Outcome {
         let [service, image] = line.as_slice() else { return Err(format!("deliveries.txt: {line:?}").into()) };
         let named = format!("{service} {}", image.rsplit(':').next().unwrap_or_default());
         ensure(named == what, || format!("{named} is delivered instead of {what}"))?;
-        let answer = shell.json(&["trigger", "delivery", "--project", "shop", "--service", service, "--image", image])?;
+        let label = format!("version={}", image.rsplit(':').next().unwrap_or_default());
+        let words = ["trigger", "delivery", "--project", "shop", "--service", service, "--image", image, "--labels", &label];
+        let answer = shell.json(&words)?;
         deliveries.push(Delivery { what, last, context: text(&answer["keptnContext"]).to_owned(), events: vec![] });
     }
     let approved = approve_all(bed, &deliveries)?;
@@ -252,7 +255,39 @@ fn shop(bed: &Bed) -> Outcome {
         ensure(approved.contains(&delivery.context), || format!("{} waited for nobody", delivery.what))?;
     }
     ensure(approved.len() == 2, || format!("approved: {approved:?}"))?;
+    judgements(&shell)?;
     executors.into_iter().try_for_each(Running::end)
+}
+
+/// The metric store of the shop, its queries, and the objectives of its services.
+fn judged(shell: &Shell<'_>) -> Result<Running, Problem> {
+    let (metrics, url) = shell.figures("examples/shop/figures.txt")?;
+    let folder = "examples/shop/evaluation";
+    let read = |name: &str| std::fs::read_to_string(repository().join(folder).join(name)).map_err(|error| Problem::of(name, error));
+    let source = read("metrics.yaml")?.replace("http://127.0.0.1:9464", &url);
+    let path = std::env::temp_dir().join(format!("keelway-metrics-{}.yaml", std::process::id()));
+    std::fs::write(&path, source).map_err(|error| Problem::of("metrics.yaml", error))?;
+    shell.fine(&["apply", "-f", &path.to_string_lossy()])?;
+    shell.fine(&["resource", "add", &format!("{folder}/sli.yaml"), "-p", "shop"])?;
+    for service in ["carts", "payments"] {
+        let (file, uri) = (format!("{folder}/slo.yaml"), format!("{service}/slo.yaml"));
+        shell.fine(&["resource", "add", &file, "--as", &uri, "-p", "shop", "--stage", "staging"])?;
+    }
+    Ok(metrics)
+}
+
+/// The engine has judged each version by the figures, and the second one of payments by itself: the first one did not pass.
+fn judgements(shell: &Shell<'_>) -> Outcome {
+    let all = shell.json(&["get", "evaluations", "-p", "shop"])?;
+    let of = |service: &str| -> Vec<(String, f64)> {
+        let items = all["items"].as_array().into_iter().flatten().filter(|one| one["service"] == service);
+        items.map(|one| (text(&one["result"]).to_owned(), one["score"].as_f64().unwrap_or(-1.0))).collect()
+    };
+    ensure(of("carts") == [("pass".to_owned(), 100.0)], || format!("carts: {all:#}"))?;
+    ensure(of("payments") == [("pass".to_owned(), 100.0), ("fail".to_owned(), 50.0)], || format!("payments: {all:#}"))?;
+    let failed = all["items"].as_array().into_iter().flatten().find(|one| one["result"] == "fail").map(|one| text(&one["id"]));
+    let shown = shell.fine(&["evaluation", "show", failed.unwrap_or_default(), "-p", "shop"])?;
+    ensure(shown.contains("431") && shown.contains("<=300 missed"), || format!("the reason is not told as numbers:\n{shown}"))
 }
 
 fn names(folder: &str) -> Result<BTreeSet<String>, Problem> {

@@ -6,7 +6,7 @@ use keelway_cloud_tests::cloud::binaries;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::ensure;
 use serde_json::Value;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::JoinHandle;
@@ -95,6 +95,19 @@ impl Shell<'_> {
     /// `keelway deployer` for what `scope` names.
     pub fn deployer(&self, name: &str, scope: &[&str], command: &[&str]) -> Result<Running, Problem> {
         self.serve(&[&["deployer", "--name", name, "--poll", "200ms"], scope, &["--"], command].concat())
+    }
+
+    /// The metric store over a file of figures, and its URL.
+    pub fn figures(&self, file: &str) -> Result<(Running, String), Problem> {
+        let script = repository().join("infra/local/figures.py");
+        let mut command = Command::new(std::env::var("KEELWAY_VENV_PYTHON").unwrap_or_else(|_| "python3".into()));
+        command.current_dir(repository()).arg(script).arg(file).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| Problem::of("figures.py", error))?;
+        let out = child.stdout.take().ok_or("figures.py has no output")?;
+        let running = Running(Some(child));
+        let mut url = String::new();
+        BufReader::new(out).read_line(&mut url).map_err(|error| Problem::of("figures.py", error))?;
+        Ok((running, url.trim().to_owned()))
     }
 
     /// A command that runs until it is told to end.
