@@ -22,11 +22,12 @@ const KEPT: Span = Span::minutes(60);
 /// The rules of the stack: the end of the name (after the stack's name and `-`), and whether the rule is on the stack's own bus.
 /// The others are on the account's default bus. Rules that a parameter can switch off are not listed. A test compares the list with
 /// the template.
-pub const RULES: [(&str, bool); 9] = [
+pub const RULES: [(&str, bool); 10] = [
     ("sequences", true),
     ("observations", true),
     ("promotions", true),
     ("deployments", true),
+    ("evaluations", true),
     ("services", false),
     ("tasks", false),
     ("builds", false),

@@ -185,7 +185,7 @@ fn the_boundary_allows_what_the_roles_do_and_nothing_else() {
         for resource in texts(&statement["Resource"]) {
             let named = resource.contains("STACK") || resource.contains("DEPLOYED");
             // Keys of other accounts may be used through Secrets Manager only; metrics and traces belong to no resource.
-            assert!(named || ["KeysOfSecrets", "Metrics", "Traces"].contains(&id), "{id}: {resource}");
+            assert!(named || ["KeysOfSecrets", "Metrics", "MetricsOfPrometheus", "Traces"].contains(&id), "{id}: {resource}");
         }
         if texts(&statement["Action"]).any(|action| action == "iam:PassRole") {
             let service = statement["Condition"]["StringEquals"]["iam:PassedToService"].as_str();

@@ -55,7 +55,7 @@ fn a_knock_takes_as_many_messages_as_a_poller() {
         assert_eq!(poller["BatchSize"].as_u64(), Some(taking as u64), "{name}");
         seen += 1;
     }
-    assert_eq!(seen, 6);
+    assert_eq!(seen, 7);
 }
 
 #[test]

@@ -11,11 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 16] = [
+const UNSEEN: [(&str, &str, &str); 20] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
     ("keelway-webhooks", "kms:Decrypt", SECRETS),
+    ("keelway-evaluations", "kms:Decrypt", SECRETS),
+    ("keelway-evaluations", "sqs:GetQueueAttributes", MAPPINGS),
+    ("keelway-evaluations", "cloudwatch:GetMetricData", METRICS),
+    ("keelway-evaluations", "aps:QueryMetrics", METRICS),
     ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-attempts", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-webhooks", "sqs:GetQueueAttributes", MAPPINGS),
@@ -35,6 +39,7 @@ const UNSEEN: [(&str, &str, &str); 16] = [
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
 const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
+const METRICS: &str = "the examples ask a Prometheus; CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 
 pub fn tests() -> Vec<Test<Bed>> {
