@@ -331,6 +331,24 @@ fn clusters_and_git_hosts_as_tables() {
 }
 
 #[test]
+fn sources_of_metrics_as_a_table() {
+    let api = Api::start();
+    let of = |name: &str, spec: Value| json!({"kind": "MetricsSource", "namespace": "shop", "name": name, "spec": spec, "appliedAt": at(0), "version": 1});
+    let cloud = of("cloud", json!({"cloudwatch": {"region": "eu-west-1"}}));
+    let prometheus = of("numbers", json!({"prometheus": {"url": "https://p.example", "secret": "key"}, "delay": 30_000}));
+    api.can("GET /v1/metricsSources", json!({"items": [cloud, prometheus], "nextPageKey": "0"}));
+    let shown = api.run(&["get", "metricssources", "-p", "shop"]).out;
+    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().take(5).collect()).collect();
+    assert_eq!(rows[0], ["NAMESPACE", "NAME", "API", "URL", "REGION"]);
+    assert_eq!(
+        rows[1..],
+        [["shop", "cloud", "cloudwatch", "-", "eu-west-1"], ["shop", "numbers", "prometheus", "https://p.example", "-"]]
+    );
+    let wide = api.run(&["get", "metricssources", "-p", "shop", "-o", "wide"]).out;
+    assert!(wide.contains("SECRET") && wide.contains("key"), "{wide}");
+}
+
+#[test]
 fn manifests_of_every_kind_are_applied() {
     let api = Api::start();
     let dir = tempfile::tempdir().unwrap();

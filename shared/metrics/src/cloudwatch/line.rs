@@ -45,7 +45,9 @@ pub fn parse(text: &str) -> Result<MetricQuery, String> {
 
 /// One metric, and what it is called.
 fn metric(text: &str) -> Result<(String, Map<String, Value>), String> {
-    let wrong = |why: &str| format!("{text:?} is no metric, {why}: write {FORM}");
+    // A long query would hide how to write it.
+    let shown: String = text.chars().take(100).collect();
+    let wrong = |why: &str| format!("{shown:?} is no metric, {why}: write {FORM}");
     let (id, rest) = match text.split_once('=') {
         Some((id, rest)) if is_id(id.trim()) => (id.trim(), rest.trim()),
         Some((id, _)) if !id.contains(['/', '{']) => {

@@ -29,7 +29,8 @@ const PAGES: usize = 10;
 /// CloudWatch is busy or does not answer, or the credentials do not suffice.
 pub async fn measure(aws: &impl Credentialed, of: &CloudWatch, texts: &[&str], window: &Window) -> Result<Vec<Found>, PortError> {
     let read: Vec<Result<MetricQuery, String>> = texts.iter().map(|text| parse(text)).collect();
-    let mut found: Vec<Found> = read.iter().map(|read| Err(read.as_ref().err().cloned().unwrap_or_default())).collect();
+    let mut found: Vec<Found> =
+        read.iter().map(|read| Err(read.as_ref().err().map(|why| said(why, &[])).unwrap_or_default())).collect();
     let queries = read.iter().enumerate().filter_map(|(place, read)| Some((place, read.as_ref().ok()?)));
     let mut waiting = batches(queries);
     waiting.reverse();

@@ -1,6 +1,7 @@
 //! The sources of metrics against twins that take nothing but what Prometheus and CloudWatch document.
 
 mod cloudwatch;
+mod figures;
 mod ports;
 mod prometheus;
 mod server;
