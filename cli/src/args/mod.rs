@@ -1,7 +1,10 @@
 //! The command line.
 
 mod access;
+mod creating;
 mod deployments;
+#[cfg(test)]
+mod documented;
 mod doing;
 mod evaluating;
 mod examples;
@@ -17,6 +20,7 @@ mod values;
 mod webhooks;
 
 pub use access::*;
+pub use creating::*;
 pub use deployments::*;
 pub use doing::*;
 pub use evaluating::*;
@@ -69,11 +73,14 @@ pub enum Command {
     Validate(Validate),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
     /// webhooks
-    #[command(subcommand, after_help = examples::GET)]
-    Get(Get),
+    #[command(after_help = examples::GET)]
+    Get(GetAny),
     /// Show what needs you, what is stuck and what waits, in all engines, each with the command that would help
     #[command(after_help = examples::STATUS)]
     Status(Status),
+    /// Create a project or a service, which must not be there yet
+    #[command(subcommand, after_help = examples::CREATE)]
+    Create(Create),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
     /// Judge measured values by a slo.yaml, as Keptn's lighthouse does; offline. Exit codes: 0 pass, 1 fail, 3 warning, 2 cannot be
@@ -100,7 +107,7 @@ pub enum Command {
     /// Carry deployments out with a command, for as long as this runs
     #[command(after_help = examples::DEPLOYER)]
     Deployer(Deployer),
-    /// Have Keelway carry out the strategy, in the command of a deployer
+    /// Only in the command of a deployer: have Keelway carry out the strategy. To deploy, see `trigger` and `rollout`
     #[command(after_help = examples::DEPLOY)]
     Deploy(Deploy),
     /// Report what targets run, from Kubernetes objects or facts

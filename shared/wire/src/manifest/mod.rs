@@ -39,6 +39,7 @@ pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, Rollback
 pub use evaluation::{Checked, Resource, check};
 pub use finding::{Finding, Severity};
 pub use migrate::{Migrated, migrate};
+pub use names::nearest;
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
