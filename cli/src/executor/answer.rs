@@ -63,12 +63,20 @@ pub struct Alive {
 impl Alive {
     fn insert(self, data: &mut Object) {
         if let Some(every) = self.heartbeat {
-            // As Go writes it: without blanks.
-            data.insert("heartbeat".into(), json!(humantime::format_duration(every).to_string().replace(' ', "")));
+            data.insert("heartbeat".into(), json!(span(every)));
         }
         if self.queued {
             data.insert("queued".into(), json!(true));
         }
+    }
+}
+
+/// A length as the API reads it, with one unit.
+fn span(length: Duration) -> String {
+    match (length.as_millis(), length.as_secs()) {
+        (millis, _) if millis % 1000 > 0 => format!("{millis}ms"),
+        (_, seconds) if seconds % 60 > 0 => format!("{seconds}s"),
+        (_, seconds) => format!("{}m", seconds / 60),
     }
 }
 
@@ -234,6 +242,9 @@ mod tests {
         insta::assert_snapshot!(keelway_domain::json::canonical(&first));
         assert_eq!(first["id"], started("tester", "test", &trigger(), Timestamp(9), ALIVE)["id"]);
         assert_ne!(first["id"], started("other", "test", &trigger(), Timestamp(0), ALIVE)["id"]);
+        for (millis, text) in [(30, "30ms"), (90_000, "90s"), (120_000, "2m"), (86_400_000, "1440m")] {
+            assert_eq!(span(Duration::from_millis(millis)), text);
+        }
         let queued = started("tester", "test", &trigger(), Timestamp(0), Alive { heartbeat: None, queued: true });
         assert_eq!((&queued["data"]["queued"], queued["data"].get("heartbeat")), (&json!(true), None));
         let parsed = cloudevent::parse(&first, Origin::Client, Timestamp(0)).unwrap();
