@@ -43,16 +43,19 @@ use values::{name, revision};
 pub use old::{renewed, with_old_variable};
 pub use synonyms::meant;
 
+/// Above the options that all verbs have, in their help.
+const EVERYWHERE: &str = "Options of all commands";
+
 /// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines;
 /// deploy versions and roll them back.
 #[derive(Parser)]
 #[command(name = "keelway", version, after_help = examples::START)]
 pub struct Args {
     /// The API's address, with or without /v1
-    #[arg(long, global = true, env = "KEELWAY_API", value_name = "URL")]
+    #[arg(long, global = true, env = "KEELWAY_API", value_name = "URL", help_heading = EVERYWHERE)]
     pub api: Option<String>,
     /// The API's token
-    #[arg(long, global = true, env = "KEELWAY_TOKEN", hide_env_values = true)]
+    #[arg(long, global = true, env = "KEELWAY_TOKEN", hide_env_values = true, help_heading = EVERYWHERE)]
     pub token: Option<String>,
     /// How to print
     #[command(flatten)]
