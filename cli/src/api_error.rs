@@ -1,5 +1,6 @@
 //! Why the API did not do as asked.
 
+use crate::words::ours;
 use keelway_wire::http::Problem;
 use reqwest::StatusCode;
 
@@ -64,5 +65,5 @@ impl ApiError {
 fn told(problem: &Problem) -> String {
     let title = if problem.detail.is_empty() { String::new() } else { format!("{}: ", problem.title) };
     let way_out = if problem.status == 401 { format!("; set KEELWAY_TOKEN or --token: {WAY_OUT}") } else { String::new() };
-    format!("{title}{problem}{way_out}")
+    format!("{title}{}{way_out}", ours(&problem.to_string()))
 }

@@ -39,10 +39,17 @@ const STEPS: [Step; 12] = [
 /// The longest service and version that are not cut.
 const LONGEST: [usize; 2] = [24, 16];
 
+/// Commands below lines that are drawn again, at most: what they are about is above them, and is to stay on the screen.
+const COMMANDS: usize = 3;
+
 /// The lines, and below them the commands that would help.
 pub fn draw(lines: &[Line], look: &Look) -> Vec<String> {
     let mut drawn = rows(lines, look);
-    drawn.extend(hints(&lines.iter().flat_map(|line| line.hints.clone()).collect::<Vec<_>>(), look));
+    let all: Vec<Hint> = lines.iter().flat_map(|line| line.hints.clone()).collect();
+    drawn.extend(hints(&all[..all.len().min(COMMANDS)], look));
+    if let Some(more) = all.len().checked_sub(COMMANDS).filter(|more| *more > 0) {
+        drawn.push(look.cut(&format!("{more} more: keelway status"), look.width.unwrap_or(usize::MAX)));
+    }
     drawn
 }
 

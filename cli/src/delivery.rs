@@ -8,7 +8,7 @@ use keelway_wire::http::{ExecutionState, SequenceState, TaskState, Waits};
 
 /// A trigger that has waited this long for an executor is worth a word; before, an executor may be about to answer.
 const PATIENCE_MS: i64 = 15_000;
-/// A task whose executor has begun this long ago and has not finished it is worth one, too.
+/// A task whose executor promises no heartbeat, and has said nothing for this long, is worth one, too.
 const SILENT_MS: i64 = 3_600_000;
 
 /// The state of a stage at a glance.
@@ -188,6 +188,14 @@ fn open(execution: &ExecutionState, waits: &Waits, now: Option<Timestamp>) -> (M
             let due = waits.until.as_deref().and_then(Timestamp::parse).zip(now).map(|(until, now)| span((until - now).0));
             (Mark::Waits, format!("{task} due in {}", due.unwrap_or_else(|| "a while".into())), String::new())
         }
+        "answer" if is_overdue(waits, now) => {
+            let from = waits.by.as_deref().map(|by| format!(" from {}", one_line(by, 30))).unwrap_or_default();
+            (Mark::Waits, format!("{task}: nothing heard{from}"), age(last_heard(waits), now))
+        }
+        "answer" if waits.queued => {
+            let at = waits.by.as_deref().map(|by| format!(" at {}", one_line(by, 30))).unwrap_or_default();
+            (Mark::Waits, format!("{task}: waits for a place{at}"), since)
+        }
         _ => {
             let by = waits.by.as_deref().map(|by| format!(" by {}", one_line(by, 30))).unwrap_or_default();
             (Mark::Runs, format!("{task}{by}"), since)
@@ -206,7 +214,29 @@ pub fn frozen(waits: &Waits, now: Option<Timestamp>) -> String {
 }
 
 fn is_long(waits: &Waits, patience: i64, now: Option<Timestamp>) -> bool {
-    Timestamp::parse(&waits.since).zip(now).is_some_and(|(since, now)| (now - since).0 >= patience)
+    is_past(&waits.since, patience, now)
+}
+
+fn is_past(time: &str, patience: i64, now: Option<Timestamp>) -> bool {
+    Timestamp::parse(time).zip(now).is_some_and(|(time, now)| (now - time).0 >= patience)
+}
+
+/// When somebody who works on a task was last heard from.
+fn last_heard(waits: &Waits) -> &str {
+    waits.heard.as_deref().unwrap_or(&waits.since)
+}
+
+/// Whether who works on a task has not said for too long that they do, as they promised.
+fn is_overdue(waits: &Waits, now: Option<Timestamp>) -> bool {
+    waits.expected.as_deref().is_some_and(|expected| is_past(expected, 0, now))
+}
+
+/// The same, or they have promised nothing, and are silent for longer than most tasks take.
+fn is_silent(waits: &Waits, now: Option<Timestamp>) -> bool {
+    match &waits.expected {
+        Some(_) => is_overdue(waits, now),
+        None => is_past(last_heard(waits), SILENT_MS, now),
+    }
 }
 
 /// Of a task that was given up: that it may still run.
@@ -306,9 +336,10 @@ fn hint(state: &SequenceState, execution: &ExecutionState, (id, subject): (&str,
         Some(waits) if waits.reason == "resume" => {
             hint(format!("keelway resume {id} -p {project}"), format!("{subject} is paused in {stage}"))
         }
-        Some(waits) if waits.reason == "answer" && is_long(waits, SILENT_MS, now) => {
+        Some(waits) if waits.reason == "answer" && is_silent(waits, now) => {
             let task = waits.task.as_deref().unwrap_or("a task");
-            let about = format!("{subject}: nobody has finished {task} for {}{}", age(&waits.since, now), given_up(waits, now));
+            let silence = age(last_heard(waits), now);
+            let about = format!("{subject}: nothing heard of {task} for {silence}{}", given_up(waits, now));
             hint(format!("keelway abort {id} -p {project} --stage {stage}"), about)
         }
         Some(waits) if waits.reason == "executor" && waits.answered_by.is_none() && is_long(waits, PATIENCE_MS, now) => {
@@ -327,13 +358,6 @@ fn given_up(waits: &Waits, now: Option<Timestamp>) -> String {
     left.map(|left| format!(", given up in {left}")).unwrap_or_default()
 }
 
-/// What to look at when a delivery has ended badly.
-pub fn aftermath(state: &SequenceState, line: &Line) -> Option<Hint> {
-    let bad = state.is_over() && line.cells.iter().any(|cell| matches!(cell.mark, Mark::Fail | Mark::Missed));
-    let about = format!("what happened to {} {}", line.service, line.version);
-    bad.then(|| Hint { command: format!("keelway watch --log {}", line.id), about: about.trim().to_owned() })
-}
-
 /// Whether everything in these contexts ended well: with `pass` or `warning`, and every stage was reached.
 pub fn all_passed(states: &[SequenceState]) -> bool {
     let fine = |execution: &ExecutionState| matches!(execution.result.as_deref(), Some("pass" | "warning"));
@@ -342,5 +366,8 @@ pub fn all_passed(states: &[SequenceState]) -> bool {
     !states.is_empty() && states.iter().all(passed)
 }
 
+mod aftermath;
 #[cfg(test)]
 mod histories;
+
+pub use aftermath::aftermath;

@@ -3,13 +3,46 @@
 use crate::args::named::Format;
 use crate::error::CliError;
 use crate::terminal::Look;
+use std::cell::RefCell;
 use std::io::Write;
+
+/// What was printed while it is kept.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// For standard output.
+    pub lines: Vec<String>,
+    /// For people, on standard error.
+    pub notes: Vec<String>,
+}
+
+thread_local! {
+    // The command has one thread: its runtime is the current one's.
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+}
+
+/// Keeps what is printed from now on, for whoever draws it.
+pub fn keep() {
+    KEPT.set(Some(Kept::default()));
+}
+
+/// What was printed since [`keep`], which ends with it.
+pub fn kept() -> Kept {
+    KEPT.take().unwrap_or_default()
+}
+
+/// Adds to what is kept, if something is.
+fn kept_with(add: impl FnOnce(&mut Kept)) -> bool {
+    KEPT.with_borrow_mut(|kept| kept.as_mut().map(add).is_some())
+}
 
 /// Prints a line on standard output.
 ///
 /// # Errors
 /// When nobody reads it any more.
 pub fn say(line: &str) -> Result<(), CliError> {
+    if kept_with(|kept| kept.lines.extend(line.split('\n').map(str::to_owned))) {
+        return Ok(());
+    }
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
     Ok(out.flush()?)
@@ -52,12 +85,29 @@ pub fn painted(word: &str, shown: &str, look: &Look) -> String {
 
 /// Commands that would help, for people: not on standard output.
 pub fn hint(lines: &[String]) {
-    lines.iter().for_each(|line| eprintln!("{line}"));
+    lines.iter().for_each(|line| note(line));
+}
+
+/// A line for people: not on standard output.
+pub fn note(line: &str) {
+    if !kept_with(|kept| kept.notes.push(line.to_owned())) {
+        eprintln!("{line}");
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_not_printed() {
+        keep();
+        say("a\nb").unwrap();
+        hint(&["c".into()]);
+        let text = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(kept(), Kept { lines: text(&["a", "b"]), notes: text(&["c"]) });
+        assert_eq!(kept(), Kept::default());
+    }
 
     #[test]
     fn one_line_is_short_and_harmless() {

@@ -62,6 +62,17 @@ pub fn is_stuck(state: &PipelineState) -> bool {
     first_open.and_then(|environment| current(state, environment)).is_some_and(ended)
 }
 
+/// Whether something waits for approval and nothing has failed: what `--for-approval` was asked to wait for.
+pub fn only_waits(state: &PipelineState) -> bool {
+    let failed = |cell: &Cell| cell.mark == Mark::Fail;
+    waits_for_approval(state) && !line(state, None).cells.iter().any(failed)
+}
+
+/// Whether an environment waits for approval.
+pub fn waits_for_approval(state: &PipelineState) -> bool {
+    state.environments.iter().any(|environment| environment.waiting_approval.is_some())
+}
+
 /// The revision that an environment runs, as far as its targets agree on one.
 pub fn runs(environment: &EnvironmentState) -> String {
     if let Some(healthy) = &environment.healthy {

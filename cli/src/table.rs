@@ -3,7 +3,7 @@
 
 use crate::args::named::Format;
 use crate::error::CliError;
-use crate::output::{painted, say};
+use crate::output::{note, painted, say};
 use crate::terminal::{Look, columns, look, padded};
 use keelway_wire::http::promotions::Registered;
 use std::sync::OnceLock;
@@ -132,8 +132,10 @@ impl Table {
         };
         let mut widths: Vec<usize> = (0..self.head.len()).map(width).collect();
         let room = limit.unwrap_or(usize::MAX).saturating_sub(GAP * self.head.len().saturating_sub(1));
+        // The next command takes an id, so it is shown whole.
+        let is_id = |column: usize| self.head[column] == "ID";
         while widths.iter().sum::<usize>() > room {
-            match widths.iter_mut().max() {
+            match widths.iter_mut().enumerate().filter(|(column, _)| !is_id(*column)).map(|(_, width)| width).max() {
                 Some(widest) if *widest > NARROWEST => *widest -= 1,
                 _ => break,
             }
@@ -148,7 +150,7 @@ impl Table {
 /// When nobody reads it any more.
 pub fn print(mut table: Table, format: Format, empty: &str) -> Result<(), CliError> {
     if table.is_empty() {
-        eprintln!("{empty}");
+        note(empty);
         return Ok(());
     }
     if let Some(order) = ORDER.get() {

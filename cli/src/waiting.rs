@@ -69,7 +69,9 @@ fn line(item: &WaitItem, (id, all): (&str, &[WaitItem]), now: Option<Timestamp>)
         _ => (of(&item.name), String::new(), None),
     };
     let id = if item.engine == "sequence" { id.to_owned() } else { String::new() };
-    let cell = Cell { label: one_line(&place, 60), mark, what: what(item, now), time: age(&item.since, now) };
+    // Of an executor that is silent, it is the silence that matters.
+    let since = item.heard.as_ref().filter(|_| item.group == "failing").unwrap_or(&item.since);
+    let cell = Cell { label: one_line(&place, 60), mark, what: what(item, now), time: age(since, now) };
     let hints = command(item, (&id, all)).map(|command| Hint { command, about: given_up(item, now) }).into_iter().collect();
     Line { service: one_line(&subject, 60), version: shown.unwrap_or_default(), id, cells: vec![cell], hints }
 }
@@ -90,7 +92,10 @@ fn what(item: &WaitItem, now: Option<Timestamp>) -> String {
             Some(by) => format!("{}: {} answered without .started{}", item.task, one_line(by, 40), left("counts in")),
             None => format!("{}: no executor", item.task),
         },
-        ("sequence", "answer") => format!("{}{by}: not finished", item.task),
+        ("sequence", "answer") if item.group == "failing" => {
+            format!("{}: nothing heard{}", item.task, by.replacen(" by ", " from ", 1))
+        }
+        ("sequence", "answer") => format!("{}: waits for a place{}", item.task, by.replacen(" by ", " at ", 1)),
         ("sequence", "window") => frozen(&waits(item), now),
         ("sequence", "delay") => format!("{}{}", item.task, left("due in")),
         ("sequence", "lane") => behind(item),
@@ -148,6 +153,7 @@ fn command(item: &WaitItem, (id, all): (&str, &[WaitItem])) -> Option<String> {
         ("sequence", "executor") if item.answered_by.is_none() => {
             format!("keelway executor --name NAME --on {task} -p {project} -- COMMAND")
         }
+        ("sequence", "answer") if item.queued && item.group != "failing" => format!("keelway watch {id} -p {project} --log"),
         ("sequence", "answer") => format!("keelway abort {id} -p {project} --stage {stage}"),
         ("sequence", "window") => format!("keelway override {id} -p {project} --stage {stage} -m WHY"),
         ("sequence", "lane") => format!("keelway get queue -p {project} --stage {stage}"),

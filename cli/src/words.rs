@@ -89,6 +89,25 @@ pub fn age(time: &str, now: Option<Timestamp>) -> String {
     Timestamp::parse(time).zip(now).map(|(time, now)| span((now - time).0)).unwrap_or_default()
 }
 
+/// What the API says of its requests, and what the command calls them. A project or a context follows some of them.
+const OURS: &[(&str, &str)] = &[
+    ("send ?project=<name>", "give --project NAME"),
+    ("or push its state to /v1/observations", "or report its state: keelway observe"),
+    ("report about it with POST /v1/observations", "report about it with keelway observe"),
+    ("GET /v1/dead-letters lists them", "keelway dead-letters list shows them"),
+    ("GET /v1/tokens lists them", "keelway token list shows them"),
+    ("GET /v1/deliveries lists those there are", "keelway webhook deliveries shows those there are"),
+    ("list them with GET /v1/sequence/", "they are listed by keelway get sequences -p "),
+    ("they are listed by GET /v1/sequence/", "they are listed by keelway get executions -p "),
+    ("?keptnContext=", " "),
+    ("listed by GET /v1/event/triggered/approval?project=", "listed by keelway get approvals -p "),
+];
+
+/// A sentence of the API in the words of the command.
+pub fn ours(text: &str) -> String {
+    OURS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
+}
+
 /// The images, as short as they can be told apart.
 pub fn images(images: &BTreeMap<String, String>, whole: bool) -> String {
     let short = |image: &String| if whole { image.clone() } else { version(image) };
@@ -102,6 +121,15 @@ pub fn images(images: &BTreeMap<String, String>, whole: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_of_the_api_are_commands_here() {
+        let told = "they are listed by GET /v1/sequence/shop?keptnContext=139a703f";
+        assert_eq!(ours(told), "they are listed by keelway get executions -p shop 139a703f");
+        assert_eq!(ours("list them with GET /v1/sequence/shop"), "they are listed by keelway get sequences -p shop");
+        assert_eq!(ours("nothing of the kind"), "nothing of the kind");
+        assert!(OURS.iter().all(|(_, ours)| !ours.contains("/v1/")));
+    }
 
     #[test]
     fn versions_of_images() {

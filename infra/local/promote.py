@@ -214,5 +214,5 @@ def wait_until(found, deadline, flux, state):
             raise Problem(f"the program that plays Flux ended: {state.path('flux.log')} says why")
         if time.monotonic() > deadline:
             raise Problem(f"the promotions did not end within {PATIENCE_SECONDS} s: `keelway pipeline status {PIPELINE} "
-                          f"-n {NAMESPACE}` shows where they stand, `make logs` what the functions logged")
+                          f"-p {NAMESPACE}` shows where they stand, `make logs` what the functions logged")
         time.sleep(LOOK_SECONDS)

@@ -82,6 +82,15 @@ function open(x, waits) {
       return { sign: "person", what: "paused", time: since };
     case "delay":
       return { sign: "waits", what: `${task} due in ${left(waits.until) || "a while"}`, time: "" };
+    case "answer":
+      if (waits.expected && now() >= Date.parse(waits.expected)) {
+        const from = waits.by ? ` from ${oneLine(waits.by, 30)}` : "";
+        return { sign: "waits", what: `${task}: nothing heard${from}`, time: age(waits.heard ?? waits.since) };
+      }
+      if (waits.queued) {
+        return { sign: "waits", what: `${task}: waits for a place${waits.by ? ` at ${oneLine(waits.by, 30)}` : ""}`, time: since };
+      }
+      return { sign: "runs", what: waits.by ? `${task} by ${oneLine(waits.by, 30)}` : task, time: since };
     default:
       return { sign: "runs", what: waits.by ? `${task} by ${oneLine(waits.by, 30)}` : task, time: since };
   }

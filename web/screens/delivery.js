@@ -84,7 +84,7 @@ export function open({ parts: [project, context] }) {
         approval: `waits for a person to approve, since ${told.time}`,
         lane: `waits for its turn ${told.what}, since ${told.time}`,
         executor: `has asked for ${waits.task} and no executor has begun, since ${told.time}${until}`,
-        answer: `runs ${waits.task}, since ${told.time}${until}`,
+        answer: told.sign === "runs" ? `runs ${waits.task}, since ${told.time}${until}` : `${told.what}, for ${told.time}${until}`,
         window: `is closed: ${told.what}`,
         resume: `is paused, since ${told.time}`,
         delay: `waits: ${told.what}`,

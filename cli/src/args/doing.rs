@@ -252,6 +252,9 @@ pub struct Executor {
     /// How long a trigger that no place is free for is left to others of this name, before it is claimed
     #[arg(long, default_value = "5s", value_parser = length, value_name = "TIME")]
     pub claim_after: Duration,
+    /// How often to say that a command still runs, or waits for a place; 0s: never, then nobody sees when this is gone
+    #[arg(long, default_value = "2m", value_parser = length, value_name = "TIME")]
+    pub heartbeat: Duration,
     /// Copy the commands' standard error to this one's
     #[arg(long)]
     pub echo: bool,

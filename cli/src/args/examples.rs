@@ -12,6 +12,7 @@ pub const GET: &str = "Examples:
   keelway get sequences -p shop
   keelway get approvals
   keelway get pipelines -p shop
+  keelway get environments -p shop --watch
   keelway get events 139a703f";
 pub const GET_PROJECTS: &str = "Examples:
   keelway get projects
@@ -40,6 +41,14 @@ pub const GET_EXECUTIONS: &str = "Examples:
 pub const GET_EVENTS: &str = "Examples:
   keelway get events 139a703f
   keelway get events -p shop --stage staging --type evaluation.finished -o json";
+pub const CREATE: &str = "Examples:
+  keelway create project shop -f shipyard.yaml
+  keelway create service carts -p shop";
+pub const CREATE_PROJECT: &str = "Examples:
+  keelway create project shop -f shipyard.yaml
+  keelway shipyard migrate old.yaml | keelway create project shop -f -";
+pub const CREATE_SERVICE: &str = "Examples:
+  keelway create service carts -p shop";
 pub const DELETE: &str = "Examples:
   keelway delete pipeline carts -p shop
   keelway delete githost github --yes";
@@ -145,7 +154,7 @@ pub const OVERRIDE: &str = "Examples:
   keelway override 139a703f -m INC-7 --stage production";
 pub const SEND: &str = "Examples:
   keelway send event -f event.json
-  generate | keelway send event -f -";
+  jq .event saved.json | keelway send event -f -";
 pub const VALIDATE: &str = "Examples:
   keelway validate deploymentconfig.yaml
   keelway validate examples/deployments -o json

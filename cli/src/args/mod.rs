@@ -1,7 +1,10 @@
 //! The command line.
 
 mod access;
+mod creating;
 mod deployments;
+#[cfg(test)]
+mod documented;
 mod doing;
 mod evaluating;
 mod examples;
@@ -18,6 +21,7 @@ mod values;
 mod webhooks;
 
 pub use access::*;
+pub use creating::*;
 pub use deployments::*;
 pub use doing::*;
 pub use evaluating::*;
@@ -41,16 +45,19 @@ use values::{name, revision};
 pub use old::{renewed, with_old_variable};
 pub use synonyms::meant;
 
+/// Above the options that all verbs have, in their help.
+const EVERYWHERE: &str = "Options of all commands";
+
 /// Continuous delivery by events: apply shipyards, trigger and watch sequences, answer tasks; promote revisions through pipelines;
 /// deploy versions and roll them back.
 #[derive(Parser)]
 #[command(name = "keelway", version, after_help = examples::START)]
 pub struct Args {
     /// The API's address, with or without /v1
-    #[arg(long, global = true, env = "KEELWAY_API", value_name = "URL")]
+    #[arg(long, global = true, env = "KEELWAY_API", value_name = "URL", help_heading = EVERYWHERE)]
     pub api: Option<String>,
     /// The API's token
-    #[arg(long, global = true, env = "KEELWAY_TOKEN", hide_env_values = true)]
+    #[arg(long, global = true, env = "KEELWAY_TOKEN", hide_env_values = true, help_heading = EVERYWHERE)]
     pub token: Option<String>,
     /// How to print
     #[command(flatten)]
@@ -71,11 +78,14 @@ pub enum Command {
     Validate(Validate),
     /// Show projects, services, environments, sequences, events, open approvals, pipelines, clusters, git hosts, deployments or
     /// webhooks
-    #[command(subcommand, after_help = examples::GET)]
-    Get(Get),
+    #[command(after_help = examples::GET)]
+    Get(GetAny),
     /// Show what needs you, what is stuck and what waits, in all engines, each with the command that would help
     #[command(after_help = examples::STATUS)]
     Status(Status),
+    /// Create a project or a service, which must not be there yet
+    #[command(subcommand, after_help = examples::CREATE)]
+    Create(Create),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
     /// Judge a service by its slo.yaml, as Keptn's lighthouse does: a window of it, or offline values of a file. Exit codes: 0 pass,
@@ -105,7 +115,7 @@ pub enum Command {
     /// Carry deployments out with a command, for as long as this runs
     #[command(after_help = examples::DEPLOYER)]
     Deployer(Deployer),
-    /// Have Keelway carry out the strategy, in the command of a deployer
+    /// Only in the command of a deployer: have Keelway carry out the strategy. To deploy, see `trigger` and `rollout`
     #[command(after_help = examples::DEPLOY)]
     Deploy(Deploy),
     /// Report what targets run, from Kubernetes objects or facts

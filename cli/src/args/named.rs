@@ -40,7 +40,7 @@ impl Format {
 #[derive(Group)]
 pub struct Output {
     /// table, wide, name, json or yaml
-    #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT")]
+    #[arg(short = 'o', long = "output", value_enum, default_value = "table", value_name = "FORMAT", hide_possible_values = true)]
     pub format: Format,
     /// Sort the rows of a table by this column, for example AGE; -AGE: from the end
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]

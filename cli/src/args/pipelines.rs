@@ -130,7 +130,7 @@ pub struct Following {
     /// End also when something waits for approval
     #[arg(long, requires = "watch")]
     pub for_approval: bool,
-    /// End with 1 unless every environment runs the revision
+    /// End with 1 unless every environment runs the revision, or with --for-approval something waits for it and nothing has failed
     #[arg(long)]
     pub exit_code: bool,
     /// Give up after this long, with 1

@@ -6,10 +6,10 @@ use clap::{Args as Group, ValueEnum};
 #[derive(Group, Clone, Copy)]
 pub struct Display {
     /// Colours: on a terminal and without NO_COLOR, or as said here
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", hide_possible_values = true)]
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", hide_possible_values = true, help_heading = super::EVERYWHERE)]
     pub color: Colour,
     /// Only ASCII characters
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = super::EVERYWHERE)]
     pub ascii: bool,
 }
 

@@ -9,16 +9,29 @@ use keelway_domain::names::{Context, ProjectName, SequenceName};
 use std::time::Duration;
 
 /// `get`
+#[derive(Group)]
+pub struct GetAny {
+    #[command(subcommand)]
+    pub what: Get,
+    /// Show it again whenever it changes; in a pipe, print the rows that have changed
+    #[arg(short, long, global = true)]
+    pub watch: bool,
+    /// Stop watching after this time
+    #[arg(long, global = true, requires = "watch", value_parser = length, value_name = "TIME")]
+    pub timeout: Option<Duration>,
+}
+
+/// What `get` shows.
 #[derive(Subcommand)]
 pub enum Get {
     /// Every project
-    #[command(after_help = examples::GET_PROJECTS)]
+    #[command(visible_alias = "project", after_help = examples::GET_PROJECTS)]
     Projects {
         #[command(flatten)]
         output: Output,
     },
     /// The services of a project
-    #[command(after_help = examples::GET_SERVICES)]
+    #[command(visible_alias = "service", after_help = examples::GET_SERVICES)]
     Services {
         /// The project
         #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
@@ -36,10 +49,10 @@ pub enum Get {
     #[command(visible_alias = "execution", after_help = examples::GET_EXECUTIONS)]
     Executions(GetExecutions),
     /// Events of a context, or of a project's newest contexts
-    #[command(after_help = examples::GET_EVENTS)]
+    #[command(visible_alias = "event", after_help = examples::GET_EVENTS)]
     Events(GetEvents),
     /// Which version runs where, since when, and what is on its way
-    #[command(after_help = examples::GET_ENVIRONMENTS)]
+    #[command(visible_aliases = ["environment", "env"], after_help = examples::GET_ENVIRONMENTS)]
     Environments {
         #[command(flatten)]
         scope: Scope,
@@ -58,14 +71,14 @@ pub enum Get {
         output: Output,
     },
     /// What waits for a person
-    #[command(after_help = examples::GET_APPROVALS)]
+    #[command(visible_alias = "approval", after_help = examples::GET_APPROVALS)]
     Approvals {
         #[command(flatten)]
         scope: Scope,
         #[command(flatten)]
         output: Output,
     },
-    /// Deployments of the whole installation that are over, oldest first
+    /// Deployments of the whole installation that are over, newest first
     #[command(visible_alias = "deployment", after_help = examples::GET_DEPLOYMENTS)]
     Deployments(GetDeployments),
     /// What evaluations came to, newest first: those under way, and the last twenty of each service in a stage
@@ -136,7 +149,7 @@ pub struct GetEvents {
     /// Only this type, in full or as the list shows it
     #[arg(long = "type", value_name = "TYPE")]
     pub ty: Option<String>,
-    /// At most this many events
+    /// At most this many events, the oldest ones
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]

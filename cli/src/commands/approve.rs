@@ -264,7 +264,7 @@ fn is_meant(context: &str, given: &str) -> bool {
 
 /// Why nothing is there to be decided.
 async fn none(api: &Api, what: &Decide, given: Option<&Context>) -> Result<String, CliError> {
-    let list = "What does: keelway get approvals";
+    let list = "What waits is listed by keelway get approvals";
     let waited = what.wait.map(|wait| format!(" within {}", humantime::format_duration(wait))).unwrap_or_default();
     let Some(given) = given else {
         let later = if what.wait.is_none() { "; --wait 60s waits for it" } else { "" };
@@ -274,7 +274,7 @@ async fn none(api: &Api, what: &Decide, given: Option<&Context>) -> Result<Strin
     };
     let (states, now) = find::like(api, what.scope.project.as_ref(), given).await?;
     match states.as_slice() {
-        [] => Ok(format!("no context is, or begins with, {given}: look at how it is written. {list}")),
+        [] => Ok(format!("no context is, or begins with, {given}: check its spelling. {list}")),
         [state] => Ok(decided(state, what, now).unwrap_or_else(|| stands(state, &waited, now))),
         several => Err(find::ambiguous(given, several, now)),
     }

@@ -39,7 +39,7 @@ pub async fn environments(api: &Api, scope: &Scope, format: Format) -> Result<()
     let project = the_project(api, scope).await?;
     let (environments, now) = read(api, project.as_str(), scope.stage.as_ref(), scope.service.as_ref()).await?;
     if format.is_data() {
-        return say_data(&json!({"environments": environments}), format);
+        return say_data(&json!({"items": environments}), format);
     }
     let table = if format.is_wide() { wide(&environments) } else { table(&environments, now, &crate::terminal::look()) };
     print(table, format, "nothing has happened in this project yet; start something: keelway trigger delivery --help")

@@ -4,7 +4,7 @@ use super::find;
 use crate::api::Api;
 use crate::args::GetExecutions;
 use crate::error::CliError;
-use crate::output::say_data;
+use crate::output::{note, say_data};
 use crate::pages::{self, List};
 use crate::table::print;
 use crate::timeline;
@@ -41,11 +41,11 @@ pub async fn executions(api: &Api, what: &GetExecutions) -> Result<(), CliError>
     // The API has them in the order of their ids.
     executions.sort_by(|one, other| (&one.accepted_at, &one.id).cmp(&(&other.accepted_at, &other.id)));
     if more {
-        eprintln!("there are more than these {limit}: --limit shows more of them");
+        note(&format!("there are more than these {limit}: --limit shows more of them"));
     }
     let format = what.output.format;
     if format.is_data() {
-        return say_data(&json!({"executions": executions}), format);
+        return say_data(&json!({"items": executions}), format);
     }
     let alone = |execution: ExecutionState| SequenceState {
         service: execution.service.clone(),

@@ -1,6 +1,7 @@
 //! Contexts as people write them: the first eight characters, as every list shows them, are enough.
 
 use crate::api::Api;
+use crate::api_error::ApiError;
 use crate::error::CliError;
 use crate::pages::{self, List};
 use crate::words::{SHORT, age, short_ids, version};
@@ -11,6 +12,24 @@ use std::fmt::Write;
 
 /// More projects than this are not searched.
 const PROJECTS: usize = 50;
+
+/// Says why a list of a project is empty, if its name is probably a slip: there is another one of nearly the same.
+///
+/// # Errors
+/// It is a slip.
+pub async fn mistyped(api: &Api, project: Option<&str>) -> Result<(), CliError> {
+    let Some(project) = project.filter(|name| !name.is_empty()) else { return Ok(()) };
+    match slip(api, project).await {
+        Some(error) => Err(error.into()),
+        None => Ok(()),
+    }
+}
+
+/// The API's refusal of a project that does not exist, if another one is nearly called so. A namespace may have no project.
+pub async fn slip(api: &Api, project: &str) -> Option<ApiError> {
+    let found: Result<ProjectState, ApiError> = api.get(&["project", project], &[]).await;
+    found.err().filter(|error| error.status() == Some(404) && error.to_string().contains("did you mean"))
+}
 
 /// A context that was found, or is taken as it was given.
 pub struct Place {

@@ -5,8 +5,7 @@ use super::{deployments, environments, evaluations, executions, find, kinds, ope
 use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
-use crate::output::hint;
-use crate::output::{one_line, say, say_data};
+use crate::output::{hint, note, one_line, say, say_data};
 use crate::pages;
 use crate::table::Table;
 use crate::table::print;
@@ -46,7 +45,7 @@ pub async fn get(api: &Api, what: &Get) -> Result<(), CliError> {
 async fn projects(api: &Api, format: Format) -> Result<(), CliError> {
     let projects: Vec<ProjectState> = pages::all(api, &["project"], &[]).await?;
     if format.is_data() {
-        return say_data(&json!({"projects": projects}), format);
+        return say_data(&json!({"items": projects}), format);
     }
     let wide = format.is_wide();
     let mut table = Table::new(&["PROJECT", "STAGES", "SERVICES", "REVISION", "CREATED", "DESCRIPTION"]);
@@ -85,7 +84,7 @@ async fn services(api: &Api, project: &ProjectName, format: Format) -> Result<()
     let services = services_of(&project);
     if format.is_data() {
         let services: Vec<Value> = services.iter().map(|(name, stages)| json!({"serviceName": name, "stages": stages})).collect();
-        return say_data(&json!({"services": services}), format);
+        return say_data(&json!({"items": services}), format);
     }
     let mut table = Table::new(&["SERVICE", "STAGES"]);
     for (service, stages) in services {
@@ -107,9 +106,9 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
         ("labels", &labels),
         ("pageSize", &limit),
     ];
-    let page: Value = api.get(&["sequence", what.project.as_str()], &query).await?;
+    let mut page: Value = api.get(&["sequence", what.project.as_str()], &query).await?;
     if what.output.format.is_data() {
-        return say_data(&page, what.output.format);
+        return say_data(&json!({"items": page["states"].take(), "now": page["now"]}), what.output.format);
     }
     let page: SequencePage = serde_json::from_value(page).map_err(|error| {
         CliError::Failed(format!("the API's answer is of another version ({error}): use the keelway of its version"))
@@ -126,7 +125,7 @@ async fn sequences(api: &Api, what: &GetSequences) -> Result<(), CliError> {
     hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look));
     for state in page.items.iter().filter(|state| state.truncated) {
         let (context, project) = (&state.shkeptncontext, &state.project);
-        eprintln!("context {context} has more executions than were looked at: keelway get executions {context} -p {project}");
+        note(&format!("context {context} has more executions than were looked at: keelway get executions {context} -p {project}"));
     }
     Ok(())
 }
@@ -156,7 +155,7 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
         }
     }
     if what.output.format.is_data() {
-        return say_data(&json!({"events": events}), what.output.format);
+        return say_data(&json!({"items": events}), what.output.format);
     }
     let format = what.output.format;
     print(if format.is_wide() { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
@@ -208,9 +207,9 @@ async fn approvals(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         _ => vec![],
     };
     if format.is_data() {
-        let events: Vec<&Value> = open.iter().map(|approval| &approval.event).collect();
-        let promotions: Vec<Value> = promotions.iter().map(pipelines::Waiting::data).collect();
-        return say_data(&json!({"events": events, "promotions": promotions}), format);
+        let events = open.iter().map(|approval| approval.event.clone());
+        let items: Vec<Value> = events.chain(promotions.iter().map(pipelines::Waiting::data)).collect();
+        return say_data(&json!({"items": items}), format);
     }
     if promotions.is_empty() || !open.is_empty() {
         print(listed(&open, format), format, "nothing waits for approval")?;

@@ -1,6 +1,6 @@
 //! `get` of the kinds of manifests.
 
-use super::{deployments, pipelines};
+use super::{deployments, find, pipelines};
 use crate::api::Api;
 use crate::args::Format;
 use crate::error::CliError;
@@ -34,8 +34,11 @@ pub async fn get(api: &Api, GetKind(kind, asked): &GetKind) -> Result<(), CliErr
         (_, None) => {
             let (path, namespace) = kind.list(asked);
             let (all, now) = pages::of_member(api, &path, &[("namespace", namespace)], kind.member).await?;
+            if all.is_empty() {
+                find::mistyped(api, asked.project.as_deref()).await?;
+            }
             if format.is_data() {
-                return say_data(&json!({ (kind.member): all }), format);
+                return say_data(&json!({"items": all}), format);
             }
             print((kind.table)(all, now, format)?, format, &kind.empty(asked))
         }

@@ -4,6 +4,7 @@ mod apply;
 mod approve;
 mod back;
 mod border;
+mod create;
 mod delete;
 pub mod deployments;
 mod doctor;
@@ -13,6 +14,7 @@ mod evaluations;
 mod executions;
 pub mod files;
 mod find;
+mod follow;
 mod get;
 mod kinds;
 mod login;
@@ -52,8 +54,10 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
     let api = || Api::new(args.api.as_deref(), args.token.as_deref());
     match args.command {
         Command::Apply(what) => apply::apply(api, &what).await?,
-        Command::Get(what) => get::get(&api()?, &what).await?,
+        Command::Get(what) if what.watch => return follow::follow(&api()?, &what).await,
+        Command::Get(what) => get::get(&api()?, &what.what).await?,
         Command::Status(what) => return status::status(&api()?, &what).await,
+        Command::Create(what) => create::create(api, &what).await?,
         Command::Delete(what) => delete::delete(&api()?, &what).await?,
         Command::Pipeline(what) => {
             let settings = pipelines::Settings { api: args.api.as_deref(), token: args.token.as_deref() };

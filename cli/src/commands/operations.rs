@@ -54,7 +54,7 @@ async fn all(api: &Api, limit: usize) -> Result<Vec<DeadLetter>, CliError> {
 async fn list(api: &Api, limit: usize, format: Format) -> Result<(), CliError> {
     let letters = all(api, limit).await?;
     if format.is_data() {
-        return say_data(&json!({"deadLetters": letters}), format);
+        return say_data(&json!({"items": letters}), format);
     }
     let mut table = Table::new(&["ID", "ENGINE", "SENT", "RECEIVES", "NEXT REDRIVE", "REASON"]);
     for letter in letters {
@@ -103,7 +103,7 @@ pub async fn invalid(api: &Api, what: &GetInvalid) -> Result<(), CliError> {
     }
     found.truncate(limit);
     if format.is_data() {
-        return say_data(&json!({"day": day, "invalid": found}), format);
+        return say_data(&json!({"day": day, "items": found}), format);
     }
     let mut table = Table::new(&["ACCEPTED", "REASON", "TEXT"]);
     for one in found {

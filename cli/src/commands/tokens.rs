@@ -1,5 +1,6 @@
 //! `token` and `audit`.
 
+use super::find;
 use super::login::grant;
 use crate::api::{Api, Body};
 use crate::args::{Audit, Format, Output, TokenVerb};
@@ -29,6 +30,12 @@ pub async fn token(api: &Api, what: &TokenVerb) -> Result<(), CliError> {
                 expires: expires.clone(),
                 note: note.clone(),
             };
+            for project in projects {
+                // It may be made before its project is.
+                if let Some(slip) = find::slip(api, project.as_str()).await {
+                    eprintln!("warning: {slip}; the token is made, and is of use once there is a project {project}");
+                }
+            }
             // What may have been made is not made again.
             let made: TokenAnswer = api.clone().without_retries().post(&["tokens"], &json!(asked)).await?;
             secret(&made, output)
@@ -64,7 +71,7 @@ fn secret(made: &TokenAnswer, output: &Output) -> Result<(), CliError> {
 async fn list(api: &Api, format: Format) -> Result<(), CliError> {
     let tokens: Vec<TokenState> = pages::all(api, &["tokens"], &[]).await?;
     if format.is_data() {
-        return say_data(&json!({"tokens": tokens}), format);
+        return say_data(&json!({"items": tokens}), format);
     }
     let wide = format.is_wide();
     let head: &[&'static str] = if wide {
@@ -103,8 +110,11 @@ pub async fn audit(api: &Api, what: &Audit) -> Result<(), CliError> {
         ("fromTime", from.as_deref().unwrap_or_default()),
     ];
     let List { items: entries, more, .. } = pages::read::<AuditEntry>(api, &["audit"], &query, what.limit.into()).await?;
+    if entries.is_empty() {
+        find::mistyped(api, Some(&project)).await?;
+    }
     if what.output.format.is_data() {
-        return say_data(&json!({"entries": entries}), what.output.format);
+        return say_data(&json!({"items": entries}), what.output.format);
     }
     shown(&entries, what.output.format)?;
     if more {

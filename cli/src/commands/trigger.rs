@@ -11,11 +11,15 @@ use keelway_domain::ids::context_of;
 use keelway_domain::names::{Context, SequenceName, StageName};
 use keelway_domain::sequences::Window;
 use keelway_wire::http::{Accepted, ProjectState};
+use keelway_wire::manifest::nearest;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 /// The `source` of what this command line sends of its own.
 const SOURCE: &str = "keelway-cli";
+
+/// What the API says of a service where there are none.
+const NO_SERVICES: &str = "has no services yet";
 
 /// Sends the trigger; then follows it, if asked to.
 ///
@@ -61,7 +65,13 @@ async fn evaluation(api: &Api, what: &TriggerEvaluation) -> Result<(), CliError>
     }
     let (project, service) = (common.project.as_str(), common.service.as_str());
     let path = ["project", project, "stage", stage.as_str(), "service", service, "evaluation"];
-    let accepted: Accepted = api.post(&path, &body).await?;
+    let accepted: Accepted = match api.post(&path, &body).await {
+        // A gate is often the first thing that a project has.
+        Err(error) if error.status() == Some(400) && error.to_string().contains(NO_SERVICES) => {
+            return Err(CliError::Failed(format!("{error}: keelway create service {service} -p {project}")));
+        }
+        accepted => accepted?,
+    };
     told("evaluation", stage, common, (&accepted, &id))?;
     follow(api, common, accepted).await
 }
@@ -72,6 +82,7 @@ fn labels(common: &TriggerCommon) -> Object {
 
 async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, CliError> {
     let project: ProjectState = api.get(&["project", common.project.as_str()], &[]).await?;
+    slip(&project, common.service.as_str());
     let first = project.stages.first().map(|stage| stage.stage_name.clone());
     let first = first.ok_or_else(|| {
         let text =
@@ -79,6 +90,16 @@ async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, Cli
         CliError::Failed(text)
     })?;
     StageName::new(first).map_err(|error| CliError::Failed(format!("the API's answer is odd: {error}; give --stage")))
+}
+
+/// Says that a service is new, if its name is probably a slip: its first trigger registers it.
+fn slip(project: &ProjectState, service: &str) {
+    let known = || project.stages.iter().flat_map(|stage| &stage.services).map(|known| known.service_name.as_str());
+    if known().all(|known| known != service)
+        && let Some(near) = nearest(service, known())
+    {
+        eprintln!("note: service {service} is new in project {}: did you mean {near:?}?", project.project_name);
+    }
 }
 
 fn nested(pairs: &[(String, Value)], flag: &str) -> Result<Object, CliError> {

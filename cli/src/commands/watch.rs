@@ -33,6 +33,9 @@ const SETTLED: Duration = Duration::from_millis(1000);
 /// An API that does not answer for this long is given up.
 const SILENT: Duration = Duration::from_secs(60);
 
+/// The exit code of what was ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
 /// When to stop.
 #[derive(Clone, Copy)]
 pub struct How {
@@ -67,12 +70,32 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
         };
         watcher.add(place);
     }
-    let done = match how.watching.timeout {
-        None => watcher.until_done(how).await,
-        Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.unwrap_or_else(|_| {
+    let limit = how.watching.timeout;
+    let watched = async {
+        match limit {
+            None => Ok(watcher.until_done(how).await),
+            Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.map_err(|_| limit),
+        }
+    };
+    let ended = tokio::select! {
+        ended = watched => Some(ended),
+        Ok(()) = tokio::signal::ctrl_c() => None,
+    };
+    let Some(ended) = ended else {
+        watcher.live.leave();
+        // Whoever stops watching stops nothing else.
+        eprintln!("it goes on: keelway watch {}", watcher.ids().join(" "));
+        return Err(CliError::Said(INTERRUPTED));
+    };
+    let done = match ended {
+        Ok(done) => done,
+        Err(limit) => {
             let limit = humantime::format_duration(limit);
-            Err(CliError::Failed(format!("not over after {limit}: look again with keelway watch, or give a longer --timeout")))
-        }),
+            let again = watcher.ids().join(" ");
+            Err(CliError::Failed(format!(
+                "not over after {limit}: look again with keelway watch {again}, or give a longer --timeout"
+            )))
+        }
     };
     watcher.end()?;
     done?;
@@ -191,7 +214,7 @@ impl<'a> Watcher<'a> {
     fn end(&mut self) -> Result<(), CliError> {
         let (look, states) = (look(), self.states());
         match self.how.format {
-            format @ (Format::Json | Format::Yaml) => return say_data(&json!({"states": states}), format),
+            format @ (Format::Json | Format::Yaml) => return say_data(&json!({"items": states}), format),
             Format::Wide if !states.is_empty() => {
                 self.show()?;
                 say("")?;
@@ -205,7 +228,7 @@ impl<'a> Watcher<'a> {
             say("")?;
             board::rows(&lines, &look).iter().try_for_each(|row| say(row))?;
         }
-        let hints: Vec<_> = states.iter().zip(&lines).filter_map(|(state, line)| aftermath(state, line)).collect();
+        let hints: Vec<_> = states.iter().zip(&lines).flat_map(|(state, line)| aftermath(state, line)).collect();
         if self.how.watching.log { Ok(()) } else { board::hints(&hints, &look).iter().try_for_each(|line| say(line)) }
     }
 

@@ -1,14 +1,19 @@
 //! `webhook`: the requests that were sent, and what a person does about them.
 
+use super::find;
 use crate::address::Address;
 use crate::api::{Api, Body};
 use crate::args::{Format, WebhookDeliveries, WebhookName, WebhookVerb};
+use crate::clock::now;
 use crate::error::CliError;
 use crate::output;
 use crate::output::{say, say_data};
 use crate::pages;
+use crate::pipeline::due;
 use crate::table::Table;
 use crate::table::print;
+use crate::words::age;
+use keelway_domain::event::PREFIX;
 use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryState, Redelivered, WebhookState};
 use reqwest::Method;
 use serde_json::json;
@@ -25,23 +30,31 @@ async fn deliveries(api: &Api, what: &WebhookDeliveries) -> Result<(), CliError>
     let (limit, webhook) = (what.limit as usize, what.webhook.as_deref().unwrap_or_default());
     let query = [("namespace", namespace), ("webhook", webhook)];
     let all: Vec<DeliveryState> = pages::read(api, &["deliveries"], &query, limit).await?.items;
-    if format.is_data() {
-        return say_data(&json!({"deliveries": all}), format);
+    if all.is_empty() {
+        find::mistyped(api, Some(namespace)).await?;
     }
-    let mut table = Table::new(&["ID", "WEBHOOK", "EVENT", "STATUS", "TRIES", "LAST", "BEGAN", "NEXT"]);
+    if format.is_data() {
+        return say_data(&json!({"items": all}), format);
+    }
+    let (wide, now) = (format.is_wide(), Some(now()));
+    let head: &[&'static str] = if wide {
+        &["ID", "WEBHOOK", "EVENT", "STATUS", "TRIES", "LAST", "BEGAN", "NEXT"]
+    } else {
+        &["ID", "WEBHOOK", "STATUS", "TRIES", "AGE", "NEXT", "LAST", "EVENT"]
+    };
+    let mut table = Table::new(head);
     for one in all {
         let last = one.attempts.last().map(|last| answered(last, format)).unwrap_or_default();
         let tries = one.attempts.len().to_string();
-        table.row(vec![
-            one.id,
-            one.webhook,
-            one.event_type,
-            one.status,
-            tries,
-            last,
-            one.began,
-            one.next_attempt.unwrap_or_default(),
-        ]);
+        let (began, next) = (age(&one.began, now), due(one.next_attempt.as_deref(), now).unwrap_or_default());
+        let ty = one.event_type.strip_prefix(PREFIX).unwrap_or(&one.event_type).to_owned();
+        table.row(match wide {
+            true => {
+                let next = one.next_attempt.unwrap_or_default();
+                vec![one.id, one.webhook, one.event_type, one.status, tries, last, one.began, next]
+            }
+            false => vec![one.id, one.webhook, one.status, tries, began, next, last, ty],
+        });
     }
     print(table, format, &format!("nothing was sent to webhooks of project {namespace}; another one: -p PROJECT"))
 }

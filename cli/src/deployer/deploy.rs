@@ -21,7 +21,9 @@ pub async fn run(what: &args::Deploy) -> Result<ExitCode, CliError> {
     let (callback, token) = (given("DEPLOYMENT_CALLBACK"), given("DEPLOYMENT_TOKEN"));
     let (Some((base, version)), Some(token)) = (callback.as_ref().and_then(|url| url.rsplit_once("/deployments/")), token) else {
         return Err(CliError::Usage(
-            "DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: run this in the command of a keelway deployer".into(),
+            "DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: this is for the command of a keelway deployer; what deploys is \
+             keelway trigger delivery, or keelway rollout latest"
+                .into(),
         ));
     };
     let api = Api::with_attempt(base, &token)?;

@@ -51,10 +51,40 @@ pub fn id(name: &str, trigger: &CloudEvent, kind: Kind) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).to_string()
 }
 
-/// `<task>.started`
-pub fn started(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp) -> Value {
+/// What an executor says of itself while it has a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alive {
+    /// How often it says that it lives.
+    pub heartbeat: Option<Duration>,
+    /// Whether the command waits for a place.
+    pub queued: bool,
+}
+
+impl Alive {
+    fn insert(self, data: &mut Object) {
+        if let Some(every) = self.heartbeat {
+            data.insert("heartbeat".into(), json!(span(every)));
+        }
+        if self.queued {
+            data.insert("queued".into(), json!(true));
+        }
+    }
+}
+
+/// A length as the API reads it, with one unit.
+fn span(length: Duration) -> String {
+    match (length.as_millis(), length.as_secs()) {
+        (millis, _) if millis % 1000 > 0 => format!("{millis}ms"),
+        (_, seconds) if seconds % 60 > 0 => format!("{seconds}s"),
+        (_, seconds) => format!("{}m", seconds / 60),
+    }
+}
+
+/// `<task>.started`. It is short, because Keelway stores a short one at no further cost.
+pub fn started(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, alive: Alive) -> Value {
     let mut data = common(trigger);
     data.insert("status".into(), json!(Status::Succeeded.as_str()));
+    alive.insert(&mut data);
     event(name, task, trigger, Kind::Started, now, data)
 }
 
@@ -86,8 +116,9 @@ pub fn warning(run: &Run) -> Option<String> {
 }
 
 /// `<task>.status.changed`: not derived from the trigger alone, because each says something about its own moment and process.
-pub fn status_changed(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, message: &str) -> Value {
+pub fn status_changed(name: &str, task: &str, trigger: &CloudEvent, now: Timestamp, (message, alive): (&str, Alive)) -> Value {
     let mut data = common(trigger);
+    alive.insert(&mut data);
     data.insert("status".into(), json!(Status::Succeeded.as_str()));
     data.insert("message".into(), json!(message));
     let mut event = event(name, task, trigger, Kind::StatusChanged, now, data);
@@ -203,12 +234,19 @@ mod tests {
         finished("tester", "test", &trigger(), Timestamp(0), &run)["data"].clone()
     }
 
+    const ALIVE: Alive = Alive { heartbeat: Some(Duration::from_secs(90)), queued: false };
+
     #[test]
     fn the_events_say_who_and_what_for() {
-        let first = started("tester", "test", &trigger(), Timestamp(0));
+        let first = started("tester", "test", &trigger(), Timestamp(0), ALIVE);
         insta::assert_snapshot!(keelway_domain::json::canonical(&first));
-        assert_eq!(first["id"], started("tester", "test", &trigger(), Timestamp(9))["id"]);
-        assert_ne!(first["id"], started("other", "test", &trigger(), Timestamp(0))["id"]);
+        assert_eq!(first["id"], started("tester", "test", &trigger(), Timestamp(9), ALIVE)["id"]);
+        assert_ne!(first["id"], started("other", "test", &trigger(), Timestamp(0), ALIVE)["id"]);
+        for (millis, text) in [(30, "30ms"), (90_000, "90s"), (120_000, "2m"), (86_400_000, "1440m")] {
+            assert_eq!(span(Duration::from_millis(millis)), text);
+        }
+        let queued = started("tester", "test", &trigger(), Timestamp(0), Alive { heartbeat: None, queued: true });
+        assert_eq!((&queued["data"]["queued"], queued["data"].get("heartbeat")), (&json!(true), None));
         let parsed = cloudevent::parse(&first, Origin::Client, Timestamp(0)).unwrap();
         assert_eq!(cloudevent::check_client_event(&parsed), Ok(()));
     }

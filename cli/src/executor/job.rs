@@ -1,6 +1,6 @@
 //! One trigger, from `.started` to `.finished`.
 
-use super::answer::{self, Run};
+use super::answer::{self, Alive, Run};
 use super::command::{self, Job, Stopped};
 use super::places::Turn;
 use super::{Phase, Worker, jittered};
@@ -12,6 +12,7 @@ use keelway_domain::event::{CloudEvent, Kind};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{Accepted, EventPage};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
@@ -87,11 +88,17 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
         return later;
     }
     let attempt = if told.last.is_some() { 2 } else { 1 };
+    let waited = !turn.has_place();
     if told.last.is_none() {
-        let event = answer::started(&worker.name, &taken.task, &taken.trigger, now());
+        let alive = Alive { heartbeat: worker.heartbeat, queued: waited };
+        let event = answer::started(&worker.name, &taken.task, &taken.trigger, now(), alive);
         match deliver(worker, taken, &event, &mut phase, Phase::Finish).await {
-            Delivered::Yes if turn.has_place() => line(taken, "started"),
+            Delivered::Yes if !waited => line(taken, "started"),
             Delivered::Yes => line(taken, "started, waits for a free place"),
+            // A replica has begun it, and said more or less than this one.
+            Delivered::Refused(error) if error.status() == Some(409) => {
+                return elsewhere(worker, taken, now()).unwrap_or(Outcome::Dropped);
+            }
             Delivered::Refused(error) => {
                 line(taken, &format!("given up, its start was refused: {error}"));
                 return Outcome::Done;
@@ -99,7 +106,6 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
             Delivered::Stopped => return Outcome::Dropped,
         }
     }
-    let waited = !turn.has_place();
     if let Some(outcome) = wait(worker, taken, &mut turn, &mut phase, began).await {
         return outcome;
     }
@@ -112,7 +118,11 @@ pub async fn answer(worker: &Worker, taken: &Taken, mut turn: Turn, mut phase: w
         (false, false) => (),
     }
     let began = Instant::now();
-    let run = match command::run(job(worker, taken, attempt), phase.clone(), over(worker, taken)).await {
+    let ran = tokio::select! {
+        ran = command::run(job(worker, taken, attempt), phase.clone(), over(worker, taken)) => ran,
+        never = beat(worker, taken) => match never {},
+    };
+    let run = match ran {
         Ok(run) => run,
         Err(Stopped::Over) => {
             line(taken, "ended: the sequence was aborted or timed out, and waits for no answer any more");
@@ -141,7 +151,7 @@ async fn wait(
     if turn.has_place() {
         return None;
     }
-    let silence = (worker.limit + MARGIN) / 2;
+    let silence = worker.heartbeat.map_or((worker.limit + MARGIN) / 2, |every| every.min((worker.limit + MARGIN) / 2));
     while !turn.has_place() {
         let tells = tokio::select! {
             () = turn.come() => false,
@@ -199,10 +209,28 @@ async fn is_open(worker: &Worker, taken: &Taken) -> bool {
     page.map_or(true, |page| !page.items.is_empty())
 }
 
+/// Says now and then that the command runs; never ends. What cannot be said is not said later: the next one comes soon.
+async fn beat(worker: &Worker, taken: &Taken) -> Infallible {
+    while let Some(every) = worker.heartbeat {
+        sleep(jittered(every)).await;
+        let said = worker.api.post::<Accepted>(&["event"], &status(worker, taken, RUNS)).await;
+        if let Some(error) = said.err().filter(|error| !error.is_transient()) {
+            line(taken, &format!("its state was refused: {error}"));
+            break;
+        }
+    }
+    std::future::pending().await
+}
+
+/// `.status.changed` with this message.
+fn status(worker: &Worker, taken: &Taken, what: &str) -> Value {
+    let alive = Alive { heartbeat: worker.heartbeat, queued: what == WAITS };
+    answer::status_changed(&worker.name, &taken.task, &taken.trigger, now(), (what, alive))
+}
+
 /// Says what the work is at. A refusal does not stop the work; `false`: told to stop before it was said.
 async fn tell(worker: &Worker, taken: &Taken, what: &str, phase: &mut watch::Receiver<Phase>) -> bool {
-    let event = answer::status_changed(&worker.name, &taken.task, &taken.trigger, now(), what);
-    match deliver(worker, taken, &event, phase, Phase::Finish).await {
+    match deliver(worker, taken, &status(worker, taken, what), phase, Phase::Finish).await {
         Delivered::Yes => true,
         Delivered::Refused(error) => {
             line(taken, &format!("its state was refused: {error}"));

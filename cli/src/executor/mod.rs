@@ -59,6 +59,8 @@ pub struct Worker {
     command: Vec<String>,
     limit: Duration,
     claim_after: Duration,
+    /// How often it says that it lives, if it does.
+    heartbeat: Option<Duration>,
     echo: bool,
 }
 
@@ -76,6 +78,7 @@ pub async fn run(api: Api, what: args::Executor) -> Result<ExitCode, CliError> {
         command: what.command,
         limit: what.timeout,
         claim_after: what.claim_after,
+        heartbeat: Some(what.heartbeat).filter(|every| !every.is_zero()),
         echo: what.echo,
     };
     let (name, tasks, base) = (&worker.name, worker.tasks.join(","), worker.api.base());

@@ -1,13 +1,12 @@
 //! Artifact sources.
 
-use super::{Kind, Place, Verb, typed};
+use super::{Kind, Place, Verb, json, typed};
 use crate::args::named::Format;
 use crate::error::CliError;
-use crate::output::say_data;
 use crate::table::Table;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::ArtifactSourceState;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub const KIND: Kind = Kind {
     kind: "ArtifactSource",
@@ -28,7 +27,7 @@ pub const KIND: Kind = Kind {
         examples: "Examples:\n  keelway delete artifactsource shop/carts --yes",
     },
     ends: "Pushes there are no longer deployed.",
-    json: |one| say_data(&json!({"artifactSources": [typed::<ArtifactSourceState>(one)?]}), Format::Json),
+    json: json::<ArtifactSourceState>,
     table,
 };
 

@@ -150,6 +150,6 @@ fn executions_are_listed_one_by_one() {
     api.can("GET /v1/sequence-execution", page(7));
     let some = api.run(&[&words[..], &["--limit", "3", "-o", "json"]].concat());
     let data: Value = serde_json::from_str(&some.out).unwrap();
-    assert_eq!((data["executions"].as_array().unwrap().len(), some.err.contains("--limit")), (3, true), "{}", some.err);
+    assert_eq!((data["items"].as_array().unwrap().len(), some.err.contains("--limit")), (3, true), "{}", some.err);
     assert!(api.lines().last().unwrap().contains("nextPageKey=7"));
 }

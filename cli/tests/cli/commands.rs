@@ -364,9 +364,9 @@ fn lists_as_tables_and_as_json() {
         lists.map(|words| format!("$ keelway {}\n{}", words.join(" "), api.run(words).shown(&[(api.url.as_str(), "<API>/")])));
     insta::assert_snapshot!(shown.join("\n\n"));
     let json: Value = serde_json::from_str(&api.run(&["get", "events", "context-a", "-o", "json"]).out).unwrap();
-    assert_eq!(json["events"].as_array().map(Vec::len), Some(5));
+    assert_eq!(json["items"].as_array().map(Vec::len), Some(5));
     let json: Value = serde_json::from_str(&api.run(&["get", "sequences", "-p", "shop", "-o", "json"]).out).unwrap();
-    assert_eq!(json["states"][0]["shkeptncontext"], "context-a");
+    assert_eq!(json["items"][0]["shkeptncontext"], "context-a");
     let doctor = Ran::of(api.keelway(&["doctor"]).env("KEELWAY_TOKEN", "wrong").output().unwrap());
     assert_eq!(doctor.code, 1);
     assert!(doctor.out.contains("error  token: ") && doctor.out.contains("make env"), "{}", doctor.out);
@@ -391,7 +391,7 @@ fn types_of_events_are_taken_as_the_list_shows_them() {
         let before = api.lines().len();
         let ran = api.run(&["get", "events", "context-a", "-p", "shop", "--type", ty, "-o", "json"]);
         let found: Value = serde_json::from_str(&ran.out).unwrap();
-        let types: Vec<&Value> = found["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+        let types: Vec<&Value> = found["items"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
         assert!(types.len() == 1 && types[0].as_str().unwrap().ends_with(ty), "{ty}: {types:?}");
         let asked_now = api.lines()[before..].iter().filter(|line| line.starts_with("GET /v1/event?")).count();
         assert_eq!(asked_now, asked, "{ty}");

@@ -323,7 +323,7 @@ fn keelway_deploy_needs_a_deployer_around_it_and_a_share() {
     let ran = crate::support::Ran::of(crate::support::keelway(&["deploy"]).env_remove("DEPLOYMENT_TOKEN").output().unwrap());
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(
-        ran.err.contains("DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: run this in the command of a keelway deployer")
+        ran.err.contains("DEPLOYMENT_CALLBACK and DEPLOYMENT_TOKEN are not set: this is for the command of a keelway deployer")
     );
     for wrong in ["101%", "half", "-1", "%"] {
         let ran = crate::support::Ran::of(crate::support::keelway(&["deploy", &format!("--until={wrong}")]).output().unwrap());

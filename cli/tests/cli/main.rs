@@ -4,6 +4,7 @@ mod access;
 mod again;
 mod back;
 mod commands;
+mod creating;
 mod deployer;
 mod deployments;
 mod evaluation;

@@ -114,6 +114,15 @@ fn a_watch_in_a_pipe_prints_what_changes_and_ends_where_a_person_is_needed() {
     let words = ["pipeline", "status", "carts", "-p", "shop", "--watch"];
     let stopped = api.run(&[&words[..], &["--for-approval"]].concat());
     assert_eq!((stopped.code, stopped.out.contains("production ⏸ approval")), (0, true), "{stopped:?}");
+    let waits = api.run(&[&words[..], &["--for-approval", "--exit-code"]].concat());
+    assert_eq!(waits.code, 0, "it waits for what it was asked to wait for: {waits:?}");
+    let mut failed = carts();
+    failed["environments"][1] =
+        behind("staging", promotion("1.4.0", "failed", json!({"reason": "AttemptFailed", "message": "exit code 1"})));
+    show(&api, &[failed]);
+    let failed = api.run(&[&words[..], &["--for-approval", "--exit-code"]].concat());
+    assert_eq!((failed.code, failed.out.contains("production ⏸ approval")), (1, true), "{failed:?}");
+    show(&api, &[carts()]);
     let late = api.run(&[&words[..], &["--timeout", "700ms"]].concat());
     assert_eq!((late.code, late.err.contains("keelway pipeline explain shop/carts")), (1, true), "{}", late.err);
     let mut running = Running::start(&mut api.keelway(&[&words[..], &["--exit-code"]].concat()));

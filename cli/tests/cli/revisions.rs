@@ -32,7 +32,7 @@ fn revisions_are_listed_and_shown() {
     insta::assert_snapshot!(list.shown(&[]));
     let data = api.run(&["get", "shipyard", "shop", "--revisions", "--limit", "1", "-o", "json"]);
     let data: Value = serde_json::from_str(&data.out).unwrap();
-    assert_eq!((&data["revisions"][0]["revision"], data["revisions"].as_array().unwrap().len()), (&json!(OLD), 1));
+    assert_eq!((&data["items"][0]["revision"], data["items"].as_array().unwrap().len()), (&json!(OLD), 1));
     for (words, says) in [
         (&[][..], "# old"),
         (&["--revision", "2"], "# new"),

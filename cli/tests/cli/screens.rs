@@ -105,6 +105,9 @@ fn every_wait_says_for_what_since_when_and_what_would_help() {
         json!({"reason": "executor", "since": at(41), "until": "2026-11-21T08:10:41.000Z", "task": "deployment"}),
         json!({"reason": "answer", "since": at(39), "task": "deployment", "by": "deployer"}),
         json!({"reason": "answer", "since": "2026-11-21T06:40:42.000Z", "until": "2026-11-22T06:40:42.000Z", "task": "test", "by": "tst"}),
+        json!({"reason": "answer", "since": at(0), "heard": at(30), "expected": at(36), "task": "test", "by": "tst"}),
+        json!({"reason": "answer", "since": "2026-11-21T06:40:42.000Z", "heard": at(30), "expected": "2026-11-21T08:06:30.000Z", "task": "test", "by": "tst"}),
+        json!({"reason": "answer", "since": at(0), "queued": true, "task": "test", "by": "tst"}),
         json!({"reason": "delay", "since": at(30), "until": "2026-11-21T08:02:42.000Z", "task": "release"}),
         json!({"reason": "resume", "since": at(30), "task": "release"}),
         json!({"reason": "lane", "since": at(30), "task": "release"}),
@@ -114,7 +117,7 @@ fn every_wait_says_for_what_since_when_and_what_would_help() {
     ];
     let mut states: Vec<Value> = waits.into_iter().map(|waits| carts(waits, "started")).collect();
     for (n, state) in states.iter_mut().enumerate() {
-        state["shkeptncontext"] = json!(format!("{n}00af7d0-0000"));
+        state["shkeptncontext"] = json!(format!("{n:x}00af7d0-0000"));
     }
     show(&api, &states);
     let seen = Screen::start(&mut api.keelway(&["get", "sequences", "-p", "shop"]), 130, 40).ended().1;

@@ -59,6 +59,16 @@ fn everything() -> Vec<Value> {
                 json!({"task": "test", "until": "2026-11-21T08:10:20.000Z", "version": "web:2"}),
             ),
         ),
+        item(
+            failing("sequence", "answer"),
+            20,
+            of_sequence(
+                "api",
+                "dev",
+                "c6000000-77aa-5d0f-8c52-7c8a0f5b1a02",
+                json!({"task": "test", "by": "tst", "heard": "2026-11-21T07:52:00.000Z", "version": "api:2"}),
+            ),
+        ),
         item(failing("deployment", "Unclaimed"), 21, json!({"name": "cart", "number": 1, "until": "2026-11-21T08:10:21.000Z"})),
         item(failing("deployment", "DeployerFailed"), 22, json!({"name": "idle", "number": 3, "message": "exit code 1"})),
         item(failing("webhook", "gone"), 23, json!({"name": "slack", "message": "the receiver answered 410 Gone"})),
@@ -76,6 +86,16 @@ fn everything() -> Vec<Value> {
                 "d0000000-77aa-5d0f-8c52-7c8a0f5b1a02",
                 json!({"version": "web:3", "behind": {"shkeptncontext": "c", "service": "web",
                 "sequence": "delivery", "image": "web:2"}}),
+            ),
+        ),
+        item(
+            waiting("sequence", "answer"),
+            30,
+            of_sequence(
+                "api",
+                "dev",
+                "d1000000-77aa-5d0f-8c52-7c8a0f5b1a02",
+                json!({"task": "test", "by": "tst", "queued": true, "version": "api:3"}),
             ),
         ),
         item(

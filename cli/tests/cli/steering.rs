@@ -132,7 +132,7 @@ fn both_kinds_that_wait_are_listed_and_neither_is_decided() {
     insta::assert_snapshot!(shown.join("\n\n"));
     assert!(!api.lines().iter().any(|line| line.starts_with("POST")), "nothing was decided");
     let json: Value = serde_json::from_str(&api.run(&["get", "approvals", "-o", "json"]).out).unwrap();
-    assert_eq!((json["events"].as_array().map(Vec::len), &json["promotions"][0]["environment"]), (Some(1), &json!("production")));
+    assert_eq!((json["items"].as_array().map(Vec::len), &json["items"][1]["environment"]), (Some(2), &json!("production")));
     // A sequence that is named is decided as ever.
     api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
     assert_eq!(api.run(&["approve", "context-of-a-1"]).code, 0);

@@ -24,7 +24,7 @@ pub async fn diff(api: &Api, what: &Diff) -> Result<ExitCode, CliError> {
     let changes = compare(&one, &other);
     let format = what.output.format;
     if format.is_data() {
-        say_data(&json!({"changes": changes}), format)?;
+        say_data(&json!({"items": changes}), format)?;
     } else if changes.is_empty() {
         eprintln!("they deploy the same");
     }

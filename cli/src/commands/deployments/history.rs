@@ -29,7 +29,7 @@ pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
     let list = pages::read::<VersionState>(api, &["deploymentConfigs", &id, "history"], &[], limit).await?;
     let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
     if format.is_data() {
-        return say_data(&json!({"deployments": all}), format);
+        return say_data(&json!({"items": all}), format);
     }
     let empty = format!("{of} has no version yet; why: keelway rollout status {of} --no-watch");
     print(table(&all, now, format), format, &empty)

@@ -59,7 +59,7 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
     let list = pages::read::<VersionState>(api, &["deployments"], &query, limit).await?;
     let (all, now) = (list.items, Timestamp::parse(&list.extra.now));
     if format.is_data() {
-        return say_data(&json!({"deployments": all}), format);
+        return say_data(&json!({"items": all}), format);
     }
     let mut table = Table::new(&["AGE", "NAMESPACE", "NAME", "STATUS", "TOOK", "IMAGES", "MESSAGE"]);
     for one in &all {

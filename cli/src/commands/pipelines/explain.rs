@@ -7,7 +7,7 @@ use crate::delivery::Mark;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::terminal::{Look, columns, look, padded};
-use crate::words::{revision, span};
+use crate::words::{ours, revision, span};
 use crate::zone::local;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::{Explained, Explanation};
@@ -77,7 +77,7 @@ fn environment(explanation: &Explanation, one: &Explained, width: usize, look: &
         format!("{word} {}{left}", local(opens))
     });
     let arrow = if look.ascii { "->" } else { "→" };
-    let remedy = (!one.remedy.is_empty()).then(|| format!("{arrow} {}", one_line(&one.remedy, 1000)));
+    let remedy = (!one.remedy.is_empty()).then(|| format!("{arrow} {}", one_line(&ours(&one.remedy), 1000)));
     let command = command(&of, &carried, one).map(|command| format!("{arrow} {command}"));
     let sign = mark.sign(look.ascii);
     let head = format!("{}  {}", padded(&one.environment, width), look.paint(mark.colour(), sign));

@@ -9,7 +9,7 @@ use crate::delivery::Line;
 use crate::error::CliError;
 use crate::live::Live;
 use crate::output::say;
-use crate::pipeline::{all_done, is_stuck, line};
+use crate::pipeline::{all_done, is_stuck, line, waits_for_approval};
 use crate::terminal::look;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_wire::http::promotions::PipelineState;
@@ -81,7 +81,7 @@ impl Follower<'_> {
                 Err(error) => return Err(error),
             }
             if let Some((state, ..)) = &self.last {
-                if self.how.for_approval && state.environments.iter().any(|environment| environment.waiting_approval.is_some()) {
+                if self.how.for_approval && waits_for_approval(state) {
                     return Ok(());
                 }
                 if (all_done(state) || is_stuck(state)) && !self.how.follow {

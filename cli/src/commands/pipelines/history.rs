@@ -12,7 +12,7 @@ use crate::terminal::{Look, look};
 use crate::words::{age, between, revision, short_ids};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::{OpenPullRequests, PastCommand, PastPromotion, PromotionState};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Prints what is over, newest first.
 ///
@@ -35,14 +35,14 @@ pub async fn history(api: &Api, what: &PipelineHistory) -> Result<(), CliError> 
     let lines = merged(all, commands, limit);
     let format = what.output.format;
     if format.is_data() {
-        let (mut promotions, mut commands) = (vec![], vec![]);
-        for line in lines {
-            match line {
-                Line::Promotion(past) => promotions.push(*past),
-                Line::Command(past) => commands.push(past),
-            }
-        }
-        return say_data(&json!({"promotions": promotions, "commands": commands}), format);
+        let items: Vec<Value> = lines
+            .iter()
+            .map(|line| match line {
+                Line::Promotion(past) => json!(past),
+                Line::Command(past) => json!(past),
+            })
+            .collect();
+        return say_data(&json!({"items": items}), format);
     }
     let empty =
         format!("no promotion of {of} is over yet, and nobody gave a command; what is on its way: keelway pipeline status {of}");

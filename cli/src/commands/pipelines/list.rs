@@ -5,11 +5,12 @@ use crate::address::Address;
 use crate::api::Api;
 use crate::args::Format;
 use crate::board;
+use crate::commands::find;
 use crate::delivery::Line;
 use crate::error::CliError;
 use crate::kinds::pipeline::wide;
 use crate::output;
-use crate::output::{say, say_data};
+use crate::output::{note, say, say_data};
 use crate::pages;
 use crate::pipeline;
 use crate::table::print;
@@ -68,8 +69,11 @@ pub async fn states(api: &Api, entries: &[PipelineEntry]) -> Result<Vec<(Pipelin
 /// As the API answers.
 pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format) -> Result<(), CliError> {
     let (entries, more) = entries(api, namespace, usize::try_from(limit).unwrap_or(usize::MAX)).await?;
+    if entries.is_empty() {
+        find::mistyped(api, namespace).await?;
+    }
     if format.is_data() {
-        return say_data(&json!({"pipelines": entries}), format);
+        return say_data(&json!({"items": entries}), format);
     }
     let more_hint = format!("there are more: give a --limit above {limit}");
     if format.is_wide() || entries.is_empty() {
@@ -87,7 +91,7 @@ pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format
         output::hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look()));
     }
     if more {
-        eprintln!("{more_hint}");
+        note(&more_hint);
     }
     Ok(())
 }

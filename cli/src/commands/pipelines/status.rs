@@ -7,7 +7,7 @@ use crate::args::{Format, PipelineStatus};
 use crate::board;
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
-use crate::pipeline::{self, address, all_done, current, fault, health, runs};
+use crate::pipeline::{self, address, all_done, current, fault, health, only_waits, runs};
 use crate::table::Table;
 use crate::terminal::{Look, columns, look, padded};
 use crate::words::{age, revision};
@@ -28,7 +28,8 @@ pub async fn status(api: &Api, what: &PipelineStatus) -> Result<(), CliError> {
         show(&state, now, format)?;
         state
     };
-    if what.following.exit_code && !all_done(&state) { Err(CliError::Said(1)) } else { Ok(()) }
+    let fine = all_done(&state) || what.following.for_approval && only_waits(&state);
+    if what.following.exit_code && !fine { Err(CliError::Said(1)) } else { Ok(()) }
 }
 
 /// Prints it.

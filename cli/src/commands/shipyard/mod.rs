@@ -21,6 +21,11 @@ use std::path::Path;
 /// Exit code 2 when the file cannot be read, else 1 when it is refused.
 pub fn migrate(path: &Path) -> Result<(), CliError> {
     let file = files::read(path)?;
+    let parsed = manifest::parse(&file.text, &file.name);
+    if !parsed.refused() && matches!(parsed.documents.as_slice(), [Document::Shipyard(_)]) {
+        eprintln!("{} is of version 0.2 already: it is printed as it is", file.name);
+        return say(file.text.trim_end());
+    }
     let migrated = manifest::migrate(&file.text, &file.name);
     draw_all(&migrated.findings, &file.text);
     match migrated.text {

@@ -45,7 +45,7 @@ async fn list(api: &Api, what: &GetShipyard) -> Result<(), CliError> {
     let mut revisions = history(api, &what.project, |known| known.len() >= limit).await?;
     revisions.truncate(limit);
     if format.is_data() {
-        return say_data(&json!({"revisions": revisions}), format);
+        return say_data(&json!({"items": revisions}), format);
     }
     let wide = format.is_wide();
     let mut table = Table::new(&["NUMBER", "REVISION", "APPLIED", "BY", "IN FORCE"]);

@@ -1,7 +1,8 @@
 //! Work that waits for an executor, and an executor that waits for work.
 
 use super::{of, start};
-use crate::support::{Api, Gate, trigger};
+use crate::support::{Api, Gate, World, trigger};
+use serde_json::{Value, json};
 
 #[test]
 fn several_run_at_the_same_time_if_allowed() {
@@ -36,6 +37,44 @@ fn a_busy_executor_claims_what_waits_and_runs_it_in_order() {
     // Those that waited say when they run.
     assert_eq!(answered("status.changed"), ids[1..]);
     assert!(of(&world, "status.changed").iter().all(|event| event["data"]["message"] == "runs"));
+}
+
+#[test]
+fn an_executor_says_that_it_lives_and_that_a_command_waits_for_a_place() {
+    let api = Api::start();
+    let gate = Gate::closed();
+    let _executor = start(&api, &["--claim-after", "20ms", "--heartbeat", "30ms"], &gate.script());
+    for id in ["t-1", "t-2"] {
+        api.world().open.push(trigger("test", id));
+        api.wait("claimed", |world| of(world, "started").iter().any(|event| event["triggeredid"] == id));
+    }
+    let said = |world: &World, id: &str, message: &str| {
+        let says = |event: &&Value| event["triggeredid"] == id && event["data"]["message"] == message;
+        of(world, "status.changed").iter().filter(|event| says(&&**event)).count()
+    };
+    api.wait("both are heard of", |world| said(world, "t-1", "runs") > 1 && said(world, "t-2", "waits for a free place") > 1);
+    let world = api.world();
+    let alive = |event: &Value| (event["data"]["heartbeat"].clone(), event["data"]["queued"].clone());
+    let all = |kind: &str, id: &str| -> Vec<(Value, Value)> {
+        of(&world, kind).into_iter().filter(|event| event["triggeredid"] == id).map(alive).collect()
+    };
+    let (runs, queued) = ((json!("30ms"), Value::Null), (json!("30ms"), json!(true)));
+    for kind in ["started", "status.changed"] {
+        assert!(all(kind, "t-1").iter().all(|said| *said == runs), "{kind}");
+        assert!(all(kind, "t-2").iter().all(|said| *said == queued), "{kind}");
+    }
+    drop(world);
+    gate.open();
+    api.wait("the other one runs", |world| said(world, "t-2", "runs") > 0 && of(world, "finished").len() == 2);
+}
+
+#[test]
+fn a_start_that_another_replica_has_told_in_other_words_is_left_to_it() {
+    let api = Api::start();
+    api.world().faults.push_back((409, json!({"title": "conflict", "detail": "another event has this id", "status": 409})));
+    let executor = start(&api, &[], "true");
+    api.world().open.push(trigger("test", "t-1"));
+    executor.wait_for("context-of-t-1 is being answered by another process of this name");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::views::OpenExecution;
 use keelway_wire::http::{ExecutionState, WaitItem, Waits};
 
-/// An executor that has begun and has not finished for so long may be gone.
+/// An executor that promises no heartbeat and says nothing for so long may be gone.
 const SILENT: Span = Span::minutes(60);
 
 /// What waits of the open executions.
@@ -51,10 +51,22 @@ fn item(one: OpenExecution, now: Timestamp) -> Option<WaitItem> {
         behind: waits.behind,
         window: waits.window,
         by: waits.by.unwrap_or_default(),
+        heard: waits.heard,
+        expected: waits.expected,
+        queued: waits.queued,
         answered_by: waits.answered_by,
         needs,
         ..WaitItem::default()
     })
+}
+
+/// Whether the executor of a task has been silent for longer than it said that it would be, or than most tasks take.
+fn is_silent(waits: &Waits, since: Timestamp, now: Timestamp) -> bool {
+    let time = |text: &Option<String>| text.as_deref().and_then(Timestamp::parse);
+    match time(&waits.expected) {
+        Some(expected) => now >= expected,
+        None => now - time(&waits.heard).unwrap_or(since) >= SILENT,
+    }
 }
 
 /// What kind of wait it is, and a sentence where the reason does not say it all. `None`: it is at work.
@@ -66,7 +78,13 @@ fn group(waits: &Waits, since: Timestamp, now: Timestamp) -> Option<(&'static st
             Some(by) => Some((FAILING, format!("{by} has answered {task} without .started"))),
             None => is_long(since, now).then(|| (FAILING, format!("no executor has answered {task}"))),
         },
-        "answer" => (now - since >= SILENT).then(|| (FAILING, format!("{task} has begun, and nobody has finished it"))),
+        "answer" if is_silent(waits, since, now) => {
+            Some((FAILING, format!("{task} has begun, and nothing is heard of it any more")))
+        }
+        "answer" => {
+            let queued = waits.queued && is_long(since, now);
+            queued.then(|| (WAITING, format!("{task} is claimed, and waits for a place at its executor")))
+        }
         _ => Some((WAITING, String::new())),
     }
 }

@@ -47,7 +47,9 @@ impl<P: Ports> Sequences<P> {
             let service: String = wanted.service.chars().take(50).collect();
             let message = match known.is_empty() {
                 true => {
-                    format!("{service:?} is unknown: project {name} has no services yet; the first trigger of one registers it")
+                    format!(
+                        "{service:?} is unknown: project {name} has no services yet: create it, or begin with another sequence of it"
+                    )
                 }
                 false => format!("{service:?} is unknown: project {name} has {}", known.join(", ")),
             };

@@ -63,6 +63,11 @@ pub fn event_sort(at: Timestamp, content: u64) -> String {
     format!("{EVENT}{}#{}", ms(at), hash(content))
 }
 
+/// When a recorded event was accepted, by its sort key.
+pub fn event_time(sort: &str) -> Option<Timestamp> {
+    sort.strip_prefix(EVENT)?.split('#').next()?.parse().ok().map(Timestamp)
+}
+
 /// The content hash in the sort key of a recorded event.
 pub fn event_content(sort: &str) -> Option<u64> {
     let text = sort.strip_prefix(EVENT)?.split('#').nth(1)?;

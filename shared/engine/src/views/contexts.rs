@@ -252,11 +252,13 @@ impl<P: Ports> Views<'_, P> {
             let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
             unreached.learn(&one.x, sequence.as_ref(), shipyard.as_deref());
         }
+        let heard = self.heard(shown.iter().map(|one| &one.x)).await?;
         let mut executions = vec![];
         for one in shown.iter().rev().take(EXECUTIONS) {
             let shipyard = self.accepted_with(&one.x).await?;
             let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
             let mut entry = execution::shown(one, sequence.as_ref(), policy, behind);
+            heard.tell(&one.x, &mut entry);
             if let Some(retry) = retries.get(&one.x.id) {
                 entry["retriedBy"] = json!(retry);
             }

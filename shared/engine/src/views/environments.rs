@@ -3,6 +3,7 @@
 //! page, never on the length of their history.
 
 use super::execution::{self, Behind, Shown};
+use super::heard::Heard;
 use super::{MAX_PAGE, Views};
 use crate::item::{Item, Key};
 use crate::ports::{Index, PortError, Ports, Query};
@@ -83,6 +84,7 @@ impl<P: Ports> Views<'_, P> {
         let locks = || places.iter().filter_map(|place| items.get(&lock(place)));
         let holders: Vec<Key> = locks().filter_map(|lock| lane::holder(project, lock)).map(|to| keys::execution(&to)).collect();
         let found = self.candidates(project, holders).await?;
+        let heard = self.heard(found.iter()).await?;
         let behind: Behind = locks()
             .filter_map(|lock| {
                 let holder = lane::holder(project, lock)?;
@@ -96,7 +98,7 @@ impl<P: Ports> Views<'_, P> {
         let mut told = vec![];
         for place in places {
             let found = by_place.remove(place).unwrap_or_default();
-            told.extend(self.environment(place, items.get(&lock(place)), found, (&policy, &behind)).await?);
+            told.extend(self.environment(place, items.get(&lock(place)), found, (&policy, &behind, &heard)).await?);
         }
         Ok(told)
     }
@@ -106,7 +108,7 @@ impl<P: Ports> Views<'_, P> {
         (stage, service): &Place,
         lock: Option<&Item>,
         found: Vec<Execution>,
-        (policy, behind): (&Policy, &Behind),
+        (policy, behind, heard): (&Policy, &Behind, &Heard),
     ) -> Result<Option<Value>, PortError> {
         // What an execution has done that still holds the lane, or has just left it, is not in the lock yet.
         let running = found.iter().filter_map(Running::of).chain(lock.and_then(Running::read)).max_by_key(|one| one.deployed.at);
@@ -135,9 +137,11 @@ impl<P: Ports> Views<'_, P> {
             let shipyard = self.accepted_with(&x).await?;
             let sequence = shipyard.as_deref().and_then(|shipyard| execution::definition(&x, shipyard));
             let context = x.context.to_string();
-            let mut one = execution::shown(&Shown { x, depth: 0 }, sequence.as_ref(), policy, behind);
-            one["shkeptncontext"] = json!(context);
-            shown.push(one);
+            let one = Shown { x, depth: 0 };
+            let mut coming = execution::shown(&one, sequence.as_ref(), policy, behind);
+            heard.tell(&one.x, &mut coming);
+            coming["shkeptncontext"] = json!(context);
+            shown.push(coming);
         }
         told["coming"] = json!(shown);
         Ok(Some(told))

@@ -118,6 +118,7 @@ impl<P: Ports> Views<'_, P> {
     /// Executions as the list of sequences shows them, each with its place.
     async fn entries(&self, project: &ProjectName, found: &[Shown], policy: &Policy) -> Result<Vec<Value>, PortError> {
         let behind = self.holders(project, found.iter()).await?;
+        let heard = self.heard(found.iter().map(|one| &one.x)).await?;
         let ended = found.iter().filter(|one| one.x.outcome.is_some());
         let retries: HashMap<ExecutionId, Key> =
             ended.filter_map(|one| Some((one.x.id, keys::execution(&retry::address(&one.x)?)))).collect();
@@ -128,6 +129,7 @@ impl<P: Ports> Views<'_, P> {
             let shipyard = self.accepted_with(&one.x).await?;
             let definition = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
             let mut entry = execution::shown(one, definition.as_ref(), policy, &behind);
+            heard.tell(&one.x, &mut entry);
             entry["project"] = json!(one.x.project.as_str());
             entry["service"] = json!(one.x.service.as_str());
             entry["shkeptncontext"] = json!(one.x.context.as_str());

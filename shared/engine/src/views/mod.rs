@@ -9,6 +9,7 @@ mod environments;
 mod events;
 mod execution;
 mod executions;
+mod heard;
 mod links;
 mod open;
 mod queue;

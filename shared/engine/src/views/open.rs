@@ -121,6 +121,7 @@ impl<P: Ports> Views<'_, P> {
             policies.insert(name.clone(), policy);
         }
         let lanes = self.lanes(found.iter()).await?;
+        let heard = self.heard(found.iter()).await?;
         let mut told = vec![];
         for x in found {
             let Some(policy) = policies.get(&x.project) else { continue };
@@ -129,6 +130,7 @@ impl<P: Ports> Views<'_, P> {
             let definition = shipyard.as_deref().and_then(|shipyard| execution::definition(&x, shipyard));
             let one = Shown { x, depth: 0 };
             let mut shown = execution::shown(&one, definition.as_ref(), policy, &lanes.behind);
+            heard.tell(&one.x, &mut shown);
             shown["project"] = json!(one.x.project.as_str());
             shown["service"] = json!(one.x.service.as_str());
             shown["shkeptncontext"] = json!(one.x.context.as_str());

@@ -45,23 +45,27 @@ impl<P: Ports> Views<'_, P> {
             let holder = lock.and_then(|lock| behind.get(&lock)).cloned();
             let mut shown = vec![];
             for (place, one) in queue.into_iter().enumerate() {
-                let mut line = self.line(one, &policy, &behind).await?;
+                let mut line = self.line(&one, &policy, &behind).await?;
                 line["position"] = json!(place + 1);
                 shown.push(line);
             }
             let mut queue = json!({"service": service, "stage": stage, "waiting": shown});
             if let Some(x) = holder {
-                queue["holder"] = self.line(Shown { x, depth: 0 }, &policy, &behind).await?;
+                let one = Shown { x, depth: 0 };
+                let heard = self.heard(std::iter::once(&one.x)).await?;
+                let mut line = self.line(&one, &policy, &behind).await?;
+                heard.tell(&one.x, &mut line);
+                queue["holder"] = line;
             }
             told.push(queue);
         }
         Ok(told)
     }
 
-    async fn line(&self, one: Shown, policy: &Policy, behind: &execution::Behind) -> Result<Value, PortError> {
+    async fn line(&self, one: &Shown, policy: &Policy, behind: &execution::Behind) -> Result<Value, PortError> {
         let shipyard = self.accepted_with(&one.x).await?;
         let definition = shipyard.as_deref().and_then(|shipyard| execution::definition(&one.x, shipyard));
-        let mut line = execution::shown(&one, definition.as_ref(), policy, behind);
+        let mut line = execution::shown(one, definition.as_ref(), policy, behind);
         line["shkeptncontext"] = json!(one.x.context.as_str());
         Ok(line)
     }

@@ -142,6 +142,15 @@ pub struct Waits {
     /// Of a task that somebody works on: who has sent `.started`, as far as that is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// When they were last heard from, if that was after `since`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    /// When they have missed three of the heartbeats that they promised; absent: they promised none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// Whether they have claimed it, and have no place for it yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// Who has sent `.finished`, while nobody has sent `.started`: the answer counts when a `.started` comes, else at `until`.
     #[serde(rename = "answeredBy", skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,

@@ -91,6 +91,15 @@ pub struct WaitItem {
     /// Who has paused, held, suspended, claimed or begun it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
+    /// Of a task that somebody has begun: when they were last heard from, if that was after `since`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    /// Of a task that somebody has begun: when they have missed three of the heartbeats that they promised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// Of a task that somebody has claimed: whether they have no place for it yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub queued: bool,
     /// Who has sent `.finished` of a task without a `.started`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<String>,

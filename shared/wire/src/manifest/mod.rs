@@ -42,6 +42,7 @@ pub(crate) use evaluation::{indicators, objectives};
 pub use finding::{Finding, Severity};
 pub use metrics_source::MetricsSourceManifest;
 pub use migrate::{Migrated, migrate};
+pub use names::nearest;
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};

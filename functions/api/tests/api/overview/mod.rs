@@ -1,4 +1,5 @@
 //! What there is across the engines.
 
 mod delivery;
+mod heard;
 mod wait;

@@ -183,6 +183,19 @@ fn one_more_task_over_http_takes_no_message_and_without_publications_four_reques
 }
 
 #[test]
+fn a_heartbeat_over_http_is_one_small_write() {
+    for (publishes, most) in [(Publishes::Own, (3, 1.0, 3.0)), (Publishes::All, (4, 1.0, 3.0))] {
+        let stand = Stand::with(&shipyard(&["one"], "release"), Limits { publishes, ..Limits::default() });
+        stand.trigger("c1");
+        stand.rest();
+        answered_over_http(&stand, "one", Kind::Started);
+        let (requests, writes, reads) = answered_over_http(&stand, "one", Kind::StatusChanged);
+        println!("a heartbeat over HTTP, {publishes:?}: {:?}", (requests, writes, reads));
+        assert!(requests <= most.0 && writes <= most.1 && reads <= most.2, "{publishes:?}: {requests} {writes} {reads}");
+    }
+}
+
+#[test]
 fn counting_the_executions_of_a_context_takes_no_request() {
     let stand = Stand::new(&shipyard(&["build"], "release"));
     let triggered = |context: &str, id: &str| {
