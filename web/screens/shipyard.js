@@ -20,7 +20,7 @@ function list() {
   return {
     title: () => "Shipyards",
     async read(signal) {
-      all = await api.all("/v1/project", {}, "projects", { signal });
+      all = await api.projects(signal);
       return false;
     },
     view: () => html`<h1>Shipyards</h1>
