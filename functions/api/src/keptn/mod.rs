@@ -10,7 +10,7 @@ mod events;
 mod integrations;
 mod monitoring;
 mod overrides;
-mod plan;
+pub mod plan;
 mod projects;
 mod resources;
 mod retry;
