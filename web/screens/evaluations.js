@@ -28,7 +28,7 @@ function verdict(x) {
 export const open = ({ parts, params }) => (parts.length > 2 ? one(parts, { params }) : list({ params }));
 
 function list(held) {
-  let [projects, cells, of] = [[], undefined, ""];
+  let [projects, looked, cells, of] = [[], false, undefined, ""];
   const project = () => held.params.get("project") || projects[0]?.projectName || "";
   const stages = () => (projects.find((p) => p.projectName === project())?.stages ?? []).map((s) => s.stageName);
   const services = () => cells && of === project() && [...new Set(cells.map((c) => c.service))].sort().filter((name) => name.toLowerCase().includes((held.params.get("filter") ?? "").toLowerCase()));
@@ -37,6 +37,7 @@ function list(held) {
     routed: follow(held),
     async read(signal) {
       if (!projects.length) projects = await api.projects(signal);
+      looked = true;
       const name = project();
       if (name) [cells, of] = [await api.all(path`/v1/project/${name}/environment`, {}, "environments", { signal, most: 5 }), name];
       return false;
@@ -44,7 +45,7 @@ function list(held) {
     view: () => html`<h1>Evaluations</h1>
       ${filters(chooser(projects, project(), ""), search("Service", "filter", held.params.get("filter") ?? ""))}
       ${cells?.cut ? cut("Only the first 500 services are shown here.") : nothing}
-      ${cells && !projects.length ? noProject : table("Services and their stages", ["Service", ...stages()], services(), (s) => s,
+      ${looked && !projects.length ? noProject : table("Services and their stages", ["Service", ...stages()], services(), (s) => s,
         (s) => [s, ...stages().map((stage) => html`<a href=${to("evaluations", project(), stage, s)}>${stage}<span class="unseen"> of ${s}</span></a>`)],
         empty("No service is here yet.", html`The first delivery makes one: <code>keelway trigger delivery -p ${quoted(project())} -s SERVICE -i IMAGE</code>.`))}
       ${command(`keelway get environments${project() ? ` -p ${quoted(project())}` : ""}`)}`,

@@ -59,7 +59,7 @@ pub const WHOLE: Size = Size {
     versions: 10_000,
     smaller: 10,
     others: 100_000,
-    page: (5, 60),
+    page: (5, 15),
     burst: (100, 10),
 };
 

@@ -25,7 +25,7 @@ const NOT_EVALUATED: &str = "e002a7f3-11aa-4bb0-9c00-000000000002";
 fn open<'a>(bed: &'a Bed, secret: &str, runs: &str, address: &str) -> Result<Page<'a>, Problem> {
     let page = Page::signed_in(bed, secret)?;
     page.browser.before(&format!(
-        "if (window.keelwayTest) keelwayTest.answer = (method, path) => method === 'POST' ? {{status: 204}} : path.endsWith('/evaluation') ? \
+        "if (window.keelwayTest) keelwayTest.answer = (method, path) => method === 'POST' ? {{body: {{}}}} : path.endsWith('/evaluation') ? \
          {{body: {runs}}} : undefined;"
     ))?;
     page.open(address)?;
