@@ -3,6 +3,7 @@
 
 mod acts;
 mod evaluations;
+mod fields;
 mod histories;
 mod live;
 mod pictures;
@@ -34,6 +35,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         trouble::tests(),
         histories::tests(),
         evaluations::tests(),
+        fields::tests(),
         sign_in::tests(),
         pictures::tests(),
     ];
