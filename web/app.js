@@ -17,6 +17,7 @@ const SCREENS = {
   waits: ["Waits", () => import("./screens/waits.js")],
   pipelines: ["Pipelines", () => import("./screens/pipelines.js")],
   deployments: ["Deployments", () => import("./screens/deployments.js")],
+  evaluations: ["Evaluations", () => import("./screens/evaluations.js")],
   calendar: ["Calendar", () => import("./screens/calendar.js")],
   shipyard: ["Shipyards", () => import("./screens/shipyard.js")],
   operations: ["Operations", () => import("./screens/operations.js")],

@@ -85,4 +85,6 @@ export const api = {
     found.cut = true;
     return found;
   },
+  /** Every project that the token may see. */
+  projects: (signal) => api.all("/v1/project", {}, "projects", { signal }),
 };

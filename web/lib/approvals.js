@@ -1,10 +1,10 @@
-// Deciding an approval: of a delivery, or of a revision in an environment of a pipeline.
+// What lets something go on that waits for a person: approvals of deliveries and of revisions in pipelines; overrides, proceeding.
 
 import { api, path } from "./api.js";
+import { act } from "./parts.js";
 import { ask } from "./dialog.js";
 import { oneLine, shortId, version } from "./words.js";
-import { html } from "./view.js";
-import { quoted } from "./view.js";
+import { html, quoted } from "./view.js";
 
 const verb = { approve: "Approve", decline: "Decline" };
 
@@ -54,3 +54,21 @@ export function decidePipeline({ namespace, name, environment, revision, from },
     run: (message, key) => sendPipeline(namespace, name, environment, revision, decision, message ? { message } : {}, key),
   });
 }
+
+/** A button that lets a delivery begin in a closed stage: `{project, context, stage, subject, window}`. */
+export const override = ({ project, context, stage, subject, window }, label = "Override") => act(label, "", [
+  html`<strong>${subject}</strong> begins in <strong>${stage}</strong> of ${project} although it is closed${window ? `: ${oneLine(window, 200)}` : ""}. It counts for all of this delivery in ${stage}.`],
+  `keelway override ${quoted(shortId(context))} --stage ${quoted(stage)} -p ${quoted(project)} -m WHY`,
+  (reason, key) => api.post(path`/v1/sequence/${project}/${context}/override`, { reason, stage }, key),
+  { title: `Override the window of ${stage}`, reason: "required", danger: true, about: `${subject} in ${stage}` });
+
+/** A button that lets a paused delivery go on. */
+export const resume = ({ project, context, stage, subject }) => act("Resume", "", `${subject} goes on where it is.`, `keelway resume ${quoted(shortId(context))} -p ${quoted(project)}`,
+  (_, key) => api.post(path`/v1/sequence/${project}/${context}/control`, { state: "resume", stage: "" }, key), { title: `Resume ${subject}`, about: `${subject} in ${stage}` });
+
+/** A button that lets a canary take its next step: `config` is `namespace/name`. */
+export const proceed = ({ config, subject, number }) => act("Proceed", "", `#${number} of ${config} takes its next step.`, `keelway rollout proceed ${quoted(config)}`,
+  async (message, key) => {
+    const { nothing: none, follows } = (await api.post(path`/v1/deploymentConfigs/${config.replace("/", ":")}/proceed`, message ? { message } : {}, key)) ?? {};
+    return { show: none ?? follows };
+  }, { title: `Let ${subject} proceed`, reason: "optional", about: subject });

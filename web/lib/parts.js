@@ -1,6 +1,6 @@
 // Parts of screens: tables, the choice of a project, buttons that ask first.
 
-import { html, nothing, repeat } from "./view.js";
+import { empty, html, nothing, repeat } from "./view.js";
 import { ask } from "./dialog.js";
 import { change } from "./router.js";
 import { oneLine } from "./words.js";
@@ -17,12 +17,24 @@ export const table = (caption, heads, items, key, row, none = html`<p>None.</p>`
     return html`<tr><th scope="row">${name}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
   })}</tbody></table></div>`);
 
-/** The choice of a project, which is kept in the address. */
-export const chooser = (projects, chosen) => html`<label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
-  <option value="" ?selected=${!chosen}>all</option>${projects.map((p) => html`<option ?selected=${p.projectName === chosen}>${p.projectName}</option>`)}</select></label>`;
+/** What narrows a screen down; all of it is kept in the address. */
+export const filters = (...inner) => html`<form class="filters" @submit=${(event) => event.preventDefault()}>${inner}</form>`;
+
+/** The choice of one of `names`, which is kept in the address; `none` stands for no choice. */
+export const choice = (label, name, names, chosen, none = "all") => html`<label>${label} <select @change=${(event) => change({ [name]: event.currentTarget.value }, { replace: false })}>
+  ${none ? html`<option value="" ?selected=${!chosen}>${none}</option>` : nothing}${names.map((one) => html`<option ?selected=${one === chosen}>${one}</option>`)}</select></label>`;
+
+/** The choice of a project. */
+export const chooser = (projects, chosen, none) => choice("Project", "project", projects.map((p) => p.projectName ?? p), chosen, none);
+
+/** A text that names have to contain. */
+export const search = (label, name, value) => html`<label>${label} <input type="search" .value=${value} @input=${(event) => change({ [name]: event.currentTarget.value })}></label>`;
+
+/** Without a project, only the way to one. */
+export const noProject = empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`);
 
 /** A button that asks whether `run` shall be. */
-export const act = (label, subject, lines, told, run, more = {}) => html`<button class=${more.kind ?? "small"} @click=${() =>
+export const act = (label, subject, lines, told, run, more = {}) => html`<button class=${more.kind ?? "small"} aria-label=${more.about ? `${label} ${more.about}` : nothing} @click=${() =>
   ask({ title: `${label} ${subject}`.trim(), label, lines: [lines].flat(), command: told, run, danger: more.kind === "danger", ...more })}>${label}</button>`;
 
 const text = (value) => oneLine(JSON.stringify(value ?? undefined) ?? "(absent)", 300);

@@ -55,6 +55,9 @@ function format(time, zone, options) {
 /** `14:02:11` in a zone, the reader's by default. */
 export const clock = (time, zone = ZONE) => format(time, zone, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
+/** `25 Nov, 14:02` in the reader's zone, where the year is clear. */
+export const short = (time) => format(time, ZONE, { day: "2-digit", month: "short", hour: "2-digit", minute: "2-digit" });
+
 /** `25 Nov 2026, 14:02` in a zone, the reader's by default. */
 export const moment = (time, zone = ZONE) =>
   format(time, zone, { day: "2-digit", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });

@@ -2,17 +2,18 @@
 
 import { age, between, left, now } from "./time.js";
 
-/** Signs with their meaning, which is read aloud where the sign is shown. */
+/** Signs with their meaning, which is read aloud where the sign is shown. Those that may be pictures in colour are asked for as text. */
 export const SIGNS = {
   pass: ["✓", "passed"],
   warning: ["!", "passed with a warning"],
   fail: ["✗", "failed"],
   runs: ["▸", "runs"],
-  person: ["⏸", "waits for a person"],
-  frozen: ["❄", "frozen"],
+  person: ["⏸\ufe0e", "waits for a person"],
+  frozen: ["❄\ufe0e", "frozen"],
   waits: ["…", "waits"],
-  behind: ["⚠", "differs from the stage before"],
+  behind: ["⚠\ufe0e", "differs from the stage before"],
   none: ["–", "not reached"],
+  void: ["○", "does not count"],
 };
 
 /** A task that has waited this long for an executor is worth a word. */

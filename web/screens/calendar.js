@@ -1,6 +1,7 @@
 // Calendar: what the schedules trigger, when stages are closed in the next 14 days, and what waits for that.
 
-import { act, chooser, follow, loading, table } from "../lib/parts.js";
+import { chooser, filters, follow, loading, table } from "../lib/parts.js";
+import { override } from "../lib/approvals.js";
 import { api, path } from "../lib/api.js";
 import { oneLine, shortId, version } from "../lib/words.js";
 import { command, cut, empty, html, nothing, quoted, state } from "../lib/view.js";
@@ -9,8 +10,10 @@ import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
 
 const DAYS = 14;
-/** Without a choice, so many projects are read. */
+/** Without a choice, so many projects are read, and so many pipelines. */
 const PROJECTS = 5;
+const PIPELINES = 20;
+const AGAIN_MS = 600_000;
 
 /** A time in the reader's zone, and in the other one where they differ. */
 const both = (time, zone = ZONE) => html`<time datetime=${time}>${moment(time)}</time>${zone === ZONE ? nothing : html`<div class="dim">${moment(time, zone)} in ${zone}</div>`}`;
@@ -22,28 +25,47 @@ const subject = (x) => (x.engine === "pipeline" ? x.version ?? "" : `${x.sequenc
 export function open({ params }) {
   const held = { params };
   const plans = new Map();
-  let [projects, schedules, closed] = [[], undefined, []];
+  let [projects, schedules, closed, pipelines] = [[], undefined, [], []];
   const chosen = () => held.params.get("project") ?? "";
   const names = () => (chosen() ? [chosen()] : projects.slice(0, PROJECTS).map((p) => p.projectName));
 
   async function read(signal) {
-    projects = await api.all("/v1/project", {}, "projects", { signal });
+    projects = await api.projects(signal);
     const found = [];
     for (const name of names()) {
       plans.set(name, await api.get(path`/v1/project/${name}/shipyard/plan`, { signal }));
       found.push(...(await api.all(path`/v1/schedules/${name}`, {}, "schedules", { signal })));
     }
+    pipelines = await pipelinePlans(signal);
     closed = (await api.all("/v1/wait", { project: chosen() }, "items", { signal, most: 11 })).filter(isClosed);
     schedules = found;
     return false;
   }
 
+  /** Their definitions change rarely: a plan is read again when its pipeline was applied again, and every ten minutes. */
+  async function pipelinePlans(signal) {
+    const all = (await api.all("/v1/pipelines", {}, "pipelines", { signal, most: 5 })).filter((p) => !chosen() || p.namespace === chosen());
+    const some = all.slice(0, PIPELINES);
+    for (const p of some) {
+      const [key, known] = [`${p.namespace}/${p.name}`, plans.get(`${p.namespace}/${p.name}`)];
+      if (known?.applied === p.appliedAt && now() - known.at < AGAIN_MS) continue;
+      plans.set(key, { ...(await api.get(path`/v1/pipelines/${p.namespace}/${p.name}/plan`, { signal })), applied: p.appliedAt, at: now() });
+    }
+    return Object.assign(some, { cut: all.cut || all.length > some.length });
+  }
+
+  /** What has windows: the stages of the projects, and the environments of the pipelines. */
+  const windowed = () => [
+    ...names().flatMap((project) => (plans.get(project)?.stages ?? []).map((stage) => ({ ...stage, of: project }))),
+    ...pipelines.flatMap((p) => (plans.get(`${p.namespace}/${p.name}`)?.environments ?? []).map((e) => ({ ...e, of: `the pipeline ${p.namespace}/${p.name}` }))),
+  ];
+
   function days() {
     const opens = Map.groupBy(closed.filter((x) => x.until && x.engine === "pipeline"), (x) => `${place(x)} ${x.until}`);
-    const closes = names().flatMap((project) => (plans.get(project)?.stages ?? []).flatMap((stage) => stage.closures.map((c) => ({
-      at: c.from, key: `${project}/${stage.name}/${c.from}`, sign: "frozen", what: `${stage.name} of ${project} is closed: ${oneLine(c.reason, 160)}`,
+    const closes = windowed().flatMap((it) => it.closures.map((c) => ({
+      at: c.from, key: `${it.of}/${it.name}/${c.from}`, sign: "frozen", what: `${it.name} of ${it.of} is closed: ${oneLine(c.reason, 160)}`,
       then: c.until ? `until ${moment(c.until)}, for ${between(c.from, c.until)}` : "and does not open again",
-    }))));
+    })));
     const entries = [
       ...closes,
       ...schedules.filter((s) => s.next).map((s) => ({ at: s.next, zone: s.zone ?? "UTC", key: `${s.project}/${s.name}`, sign: "waits",
@@ -56,16 +78,12 @@ export function open({ params }) {
       ${entries.length > soon.length ? html`<p class="dim">${entries.length - soon.length} more later: ${moment(entries[soon.length].at)} is the next one.</p>` : nothing}`;
   }
 
-  const override = (x) => act("Override", `the window of ${x.stage}`, `${subject(x)} begins in ${place(x)} although it is closed: ${x.window}. It counts for all of this delivery in ${x.stage}.`,
-    `keelway override ${quoted(shortId(x.shkeptncontext))} --stage ${quoted(x.stage)} -p ${quoted(x.project)} -m WHY`,
-    (reason, key) => api.post(path`/v1/sequence/${x.project}/${x.shkeptncontext}/override`, { reason, stage: x.stage }, key), { reason: "required", danger: true });
-
   const all = () => html`<h2>The next ${DAYS} days</h2>${days()}
     <h2>Closed now</h2>
     ${table("What waits for a window", ["What", "Where", "Why", "Opens", ""], closed, (x) => `${place(x)} ${x.shkeptncontext} ${x.sequence} ${x.version}`, (x) => [
       html`<a href=${x.engine === "pipeline" ? to("pipelines", x.project, x.name) : to("delivery", x.project, x.shkeptncontext)}>${subject(x) || x.name}</a>`, place(x),
       state({ sign: "frozen", what: oneLine(x.window || x.message || "closed", 200), time: age(x.since) }), x.until ? both(x.until) : "not known",
-      x.engine === "sequence" && may(`approve:${x.stage}`, x.project) ? override(x) : nothing], html`<p>Nothing waits for a window.</p>`)}
+      x.engine === "sequence" && may(`approve:${x.stage}`, x.project) ? override({ ...x, context: x.shkeptncontext, subject: subject(x) }) : nothing], html`<p>Nothing waits for a window.</p>`)}
     <h2>Schedules</h2>
     ${table("Schedules", ["Schedule", "Triggers", "When", "Last"], schedules, (s) => `${s.project}/${s.name}`, (s) => [
       `${s.project}/${s.name}`, `${s.sequence} in ${s.stage}: ${s.services.join(", ")}`,
@@ -74,16 +92,16 @@ export function open({ params }) {
       html`${s.last ? `${moment(s.last.at)}${s.last.late ? ", late" : ""}${s.last.skipped.length ? `, left out: ${s.last.skipped.join(", ")}` : ""}` : "never"}
         ${(s.runs ?? []).map((r) => html`<div><a href=${to("delivery", s.project, r.shkeptncontext)}>${r.service} ${shortId(r.shkeptncontext)}</a></div>`)}`])}
     <h2>Windows</h2>
-    ${names().map((project) => (plans.get(project)?.stages ?? []).filter((stage) => stage.windows.length).map((stage) => html`<h3>${stage.name} of ${project}</h3>
-      <ul>${stage.windows.map((window) => html`<li>${oneLine(window, 300)}</li>`)}</ul>`))}
-    <p class="dim">Windows of pipelines are shown above when something waits for them.</p>`;
+    ${windowed().some((it) => it.windows.length) ? windowed().filter((it) => it.windows.length).map((it) => html`<h3>${it.name} of ${it.of}</h3>
+      <ul>${it.windows.map((window) => html`<li>${oneLine(window, 300)}</li>`)}</ul>`) : html`<p>No stage and no environment has windows: everything begins at any time.</p>`}
+    ${pipelines.cut ? cut(`Only the windows of the first ${PIPELINES} pipelines are shown: choose a project.`) : nothing}`;
 
   return {
     title: () => "Calendar",
     routed: follow(held),
     read,
     view: () => html`<h1>Calendar</h1>
-      <form class="filters" @submit=${(event) => event.preventDefault()}>${chooser(projects, chosen())}<span class="dim">Times in ${ZONE}, and in the zone of a schedule</span></form>
+      ${filters(chooser(projects, chosen()), html`<span class="dim">Times in ${ZONE}, and in the zone of a schedule</span>`)}
       ${!chosen() && projects.length > PROJECTS ? cut(`Only the first ${PROJECTS} of ${projects.length} projects are shown: choose one.`) : nothing}
       ${schedules ? all() : loading}
       ${command(`keelway get queue${chosen() ? ` -p ${quoted(chosen())}; keelway get schedules -p ${quoted(chosen())}` : ""}`)}`,

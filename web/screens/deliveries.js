@@ -6,6 +6,7 @@ import { about, isOpen, moves, shortId, version } from "../lib/words.js";
 import { change, to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { several } from "../lib/several.js";
+import { chooser, choice, filters, noProject, search } from "../lib/parts.js";
 
 const PAGE = 50;
 const STATES = ["triggered", "started", "waiting", "waitingForApproval", "paused", "finished", "aborted", "timedOut"];
@@ -30,7 +31,7 @@ export function open({ params, redraw }) {
   const filter = () => values.get("filter") ?? "";
 
   async function read(signal) {
-    if (!projects.length) projects = await api.all("/v1/project", {}, "projects", { signal });
+    if (!projects.length) projects = await api.projects(signal);
     const name = project();
     if (!name) return false;
     const found = [];
@@ -98,7 +99,7 @@ export function open({ params, redraw }) {
         const count = picked.filter(fits[what]).length;
         return html`<button class=${what === "abort" ? "danger" : ""} ?disabled=${!count} @click=${() => control(what)}>${what[0].toUpperCase() + what.slice(1)} ${count || ""}</button>`;
       })}</p>` : nothing}
-      <div class="wide" tabindex="0" role="region" aria-label="Deliveries"><table>
+      <div class="wide" tabindex="0" role="region" aria-label="Deliveries"><table class="rows">
         <caption class="unseen">Deliveries of ${project()}, the newest first</caption>
         <thead><tr>${may("trigger", project()) ? html`<td></td>` : nothing}<th scope="col">Delivery</th><th scope="col">Age</th><th scope="col">Stages</th></tr></thead>
         <tbody>${repeat(rows, (one) => one.shkeptncontext, row)}</tbody>
@@ -118,17 +119,8 @@ export function open({ params, redraw }) {
     read,
     view: () => html`
       <h1>Deliveries</h1>
-      <form class="filters" @submit=${(event) => event.preventDefault()}>
-        <label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
-          ${projects.map((p) => html`<option value=${p.projectName} ?selected=${p.projectName === project()}>${p.projectName}</option>`)}
-        </select></label>
-        <label>State <select @change=${(event) => change({ state: event.currentTarget.value }, { replace: false })}>
-          <option value="" ?selected=${!wanted()}>all</option>
-          ${STATES.map((one) => html`<option value=${one} ?selected=${one === wanted()}>${one}</option>`)}
-        </select></label>
-        <label>Service <input type="search" .value=${filter()} @input=${(event) => change({ filter: event.currentTarget.value })}></label>
-      </form>
-      ${projects.length ? table() : empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`)}
+      ${filters(chooser(projects, project(), ""), choice("State", "state", STATES, wanted()), search("Service", "filter", filter()))}
+      ${projects.length ? table() : noProject}
       ${next ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>More</button> <span class="dim">${list.length}${total ? ` of ${total}` : ""} are shown</span></p>` : nothing}
       ${command(`keelway get sequences${project() ? ` -p ${quoted(project())}` : ""}${wanted() ? ` --state ${wanted()}` : ""}`)}`,
   };

@@ -7,7 +7,7 @@ import { ask } from "../lib/dialog.js";
 import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
 import { age, between, clock, moment, now, ZONE } from "../lib/time.js";
-import { approve } from "../lib/approvals.js";
+import { approve, override } from "../lib/approvals.js";
 
 export function open({ parts: [project, context] }) {
   let sequence;
@@ -38,7 +38,7 @@ export function open({ parts: [project, context] }) {
     if (!all.length) return empty("It is triggered, and nothing has begun yet.");
     const begin = Math.min(...all.map((x) => Date.parse(x.acceptedAt)));
     const end = Math.max(...all.map((x) => Date.parse(x.finishedAt ?? new Date(now()).toISOString())), begin + 1000);
-    const at = (time) => ((Date.parse(time) - begin) / (end - begin)) * 100;
+    const at = (time) => Math.min(100, Math.max(0, ((Date.parse(time) - begin) / (end - begin)) * 100));
     const place = (from, to) => {
       const [x, w] = [at(from), Math.max(0.4, at(to ?? new Date(now()).toISOString()) - at(from))];
       return `left:${x.toFixed(2)}%;width:${Math.min(w, 100 - x).toFixed(2)}%`;
@@ -50,7 +50,7 @@ export function open({ parts: [project, context] }) {
       <tbody>${repeat(all, (x) => x.id, (x) => html`<tr>
         <th scope="row">${x.stage}${x.sequence === sequence.name ? nothing : html`<br><span class="dim">${x.sequence}</span>`}</th>
         <td>${state(about(x))}${x.override ? html`<div class="dim">let through by ${oneLine(x.override.by, 60)}: ${oneLine(x.override.reason, 120)}</div>` : nothing}
-          <ul class="tasks">${(x.tasks ?? []).map((task) => html`<li>${state(taskState(task))}${task.by ? html` <span class="dim">by ${oneLine(task.by, 60)}</span>` : nothing}</li>`)}</ul></td>
+          <ul class="tasks">${(x.tasks ?? []).map((task) => html`<li>${state(taskState(task))}${task.by ? html` <span class="dim">by ${oneLine(task.by, 60)}</span>` : nothing}${task.name === "evaluation" ? html` <a href=${to("evaluations", project, x.stage, sequence.service, { run: sequence.shkeptncontext })}>values</a>` : nothing}</li>`)}</ul></td>
         <td class="bars" aria-hidden="true">
           ${x.startedAt && x.startedAt > x.acceptedAt ? part("waits", x.acceptedAt, x.startedAt, "waited for its turn") : nothing}
           ${!x.startedAt ? part(about(x).sign, x.acceptedAt, x.finishedAt, about(x).what) : nothing}
@@ -111,12 +111,7 @@ export function open({ parts: [project, context] }) {
       ${repeat(waiting, (x) => x.id, (x) => html`
         <button class="primary" @click=${() => approve({ project, context, service: sequence.service, stage: x.stage, image: x.image, id: x.waits.id }, "approve")}>Approve ${x.stage}</button>
         <button @click=${() => approve({ project, context, service: sequence.service, stage: x.stage, image: x.image, id: x.waits.id }, "decline")}>Decline ${x.stage}</button>`)}
-      ${repeat(frozen, (x) => x.id, (x) => html`<button @click=${() => ask({
-        title: `Override the window of ${x.stage}`, reason: "required", danger: true, label: "Override",
-        lines: [`${subject()} begins in ${x.stage} although it is closed: ${about(x).what}.`],
-        command: `keelway override ${quoted(id())} --stage ${quoted(x.stage)} --reason WHY`,
-        run: (reason, key) => api.post(path`/v1/sequence/${project}/${context}/override`, { reason, stage: x.stage }, key),
-      })}>Override the window of ${x.stage}</button>`)}
+      ${repeat(frozen, (x) => x.id, (x) => override({ project, context, stage: x.stage, subject: subject(), window: x.waits.window }, `Override the window of ${x.stage}`))}
       ${trigger && open.length && !paused ? html`<button @click=${() => control("pause", "Pause this delivery", ["The task that runs goes on; the next one does not begin."])}>Pause</button>` : nothing}
       ${trigger && paused ? html`<button @click=${() => control("resume", "Resume this delivery", ["It goes on where it is."])}>Resume</button>` : nothing}
       ${trigger && open.length ? html`<button class="danger" @click=${() => control("abort", "Abort this delivery", [`${subject()} ends as aborted in ${open.map((x) => x.stage).join(", ")}. What an executor has begun may go on.`], true)}>Abort</button>` : nothing}

@@ -1,7 +1,7 @@
 // Deployments: the configs with what is deployed and what is on its way; one config with its versions, and what may be done about it.
 
 import { ago, command, cut, empty, failed, html, nothing, outside, quoted, state } from "../lib/view.js";
-import { act, changes, chooser, facts, folded, follow, loading, table } from "../lib/parts.js";
+import { act, changes, chooser, facts, filters, folded, follow, loading, table } from "../lib/parts.js";
 import { age, between, left, moment } from "../lib/time.js";
 import { api, path } from "../lib/api.js";
 import { ask } from "../lib/dialog.js";
@@ -10,9 +10,13 @@ import { oneLine, shortId, version } from "../lib/words.js";
 import { to } from "../lib/router.js";
 
 const isOver = (v) => ["Complete", "Failed"].includes(v?.status);
-/** A step of a canary without a bake time: the progress says so. */
-const holds = (v) => v && !isOver(v) && /holds until it is told to proceed/.test(v.progress?.message);
+/** At a step of a canary without a bake time. */
+const holds = (v) => v && !isOver(v) && v.holds;
 const moves = (c) => (c.latest && ["runs", "waits"].includes(told(c.latest).sign) && (c.latest.starts || c.latest.status !== "New")) || ["Settling", "AwaitingCancellation"].includes(c.reason);
+const HOOKS = {
+  runs: (hook) => ({ sign: "runs", what: `${hook} runs` }), done: (hook) => ({ sign: "pass", what: `${hook} is done` }),
+  failed: (hook) => ({ sign: "fail", what: `${hook} failed` }), ignored: (hook) => ({ sign: "warning", what: `${hook} failed, which is ignored` }),
+};
 const address = (c) => `${c.namespace}/${c.name}`;
 const images = (all) => Object.entries(all ?? {}).map(([name, image]) => html`<div><span class="dim">${name}</span> <strong title=${image}>${version(image)}</strong></div>`);
 const by = (actor) => (actor.by ? ` by ${oneLine(actor.by, 60)}` : "");
@@ -58,13 +62,12 @@ function list(held) {
     title: () => "Deployments",
     routed: follow(held),
     async read(signal) {
-      if (!projects.length) projects = await api.all("/v1/project", {}, "projects", { signal });
+      if (!projects.length) projects = await api.projects(signal);
       all = await api.all("/v1/deploymentConfigs", { namespace: project() }, "deploymentConfigs", { signal, most: 5 });
       return all.some(moves);
     },
     view: () => html`<h1>Deployments</h1>
-      <form class="filters" @submit=${(event) => event.preventDefault()}>${chooser(projects, project())}
-        <span class="dim">${all ? `${all.length} configs · ${all.filter((c) => c.latest && !isOver(c.latest)).length} on their way · ${all.filter((c) => c.latest?.status === "Failed").length} failed` : ""}</span></form>
+      ${filters(chooser(projects, project()), html`<span class="dim">${all ? `${all.length} configs · ${all.filter((c) => c.latest && !isOver(c.latest)).length} on their way · ${all.filter((c) => c.latest?.status === "Failed").length} failed` : ""}</span>`)}
       ${all?.cut ? cut("Only the first 500 configs are shown: choose a project.") : nothing}
       ${table("Deployment configs", ["Config", "Deployed", "Latest version", "Waits"], all, address, (c) => [
         html`<a href=${to("deployments", c.namespace, c.name)}>${address(c)}</a>`,
@@ -134,24 +137,22 @@ function one(namespace, name) {
   /** How far the latest version is: share of the requests, targets, hooks, alarms. */
   function progress(v) {
     if (!v) return empty("There is no version yet.", html`<code>keelway rollout latest ${of}</code> deploys the first one.`);
-    const { tail = "", log = "", targets = {}, message = "" } = v.progress;
-    const share = [...`${tail}\n${message}`.matchAll(/(\d+) % of the requests go to the new version/g)].pop()?.[1];
+    const { tail = "", log = "", targets = {} } = v.progress;
     const { type, canaryParams, rollingParams, recreateParams } = spec.strategy ?? {};
     const how = canaryParams ?? rollingParams ?? recreateParams ?? {};
     const steps = (how.steps ?? []).map((s) => `${s.weight} % ${s.bake ? `for ${s.bake}` : "until it is told to proceed"}`);
-    const ended = (hook) => (tail.includes(`hook ${hook}: done`) ? ": done" : v.message.includes(`hook ${hook} failed`) ? ": failed" : "");
     const sign = { Complete: "pass", Failed: "fail", Running: "runs" };
     return html`<h2>Latest version</h2>
       <p>${state(told(v))}${v.attempt > 1 ? html` <span class="dim">attempt ${v.attempt}</span>` : nothing}</p>
-      ${share && !isOver(v) ? html`<p><label><progress max="100" value=${share}></progress> ${share} % of the requests</label></p>` : nothing}
+      ${v.share >= 0 && !isOver(v) ? html`<p><label><progress max="100" value=${v.share}></progress> ${v.share} % of the requests</label></p>` : nothing}
       ${facts({
         Images: images(v.images),
         Reason: v.reason,
         Strategy: [type, ...steps].filter(Boolean).join(" · "),
         Targets: Object.entries(targets).map(([target, at]) => html`<div>${state({ sign: sign[at.status] ?? "waits", what: `${target} ${at.status}${at.message ? `: ${oneLine(at.message)}` : ""}` })}</div>`),
         Drift: Object.entries(c.drift?.targets ?? {}).map(([target, at]) => html`<div>${target} serves ${at.serves}, and not ${at.expected}</div>`),
-        Hooks: ["pre", "mid", "post"].filter((hook) => how[hook]).map((hook) => hook + ended(hook)).join(" · "),
-        Alarms: (spec.autoRollback?.alarms ?? []).map((a) => a.name ?? a).map((a) => a + (v.reason === "Alarm" && v.message.includes(a) ? ": went off" : "")).join(" · "),
+        Hooks: ["pre", "mid", "post"].filter((hook) => how[hook] || v.hooks?.[hook]).map((hook) => html`<div>${state(HOOKS[v.hooks?.[hook]]?.(hook) ?? { sign: "none", what: `${hook} was not run${isOver(v) ? "" : " yet"}` })}</div>`),
+        Alarms: (c.alarms ?? []).map((a) => html`<div>${state(a.on === undefined ? { sign: "none", what: `${a.name}: nothing was told yet` } : { sign: a.on ? "fail" : "pass", what: `${a.name} is ${a.on ? "on" : "off"}`, time: age(a.since) })}</div>`),
         Deadline: !isOver(v) && v.deadline ? `${moment(v.deadline)}, in ${left(v.deadline)}` : "",
         Sequence: v.context && html`<a href=${to("delivery", namespace, v.context)}>${shortId(v.context)}</a>`,
         Log: log && outside(log),

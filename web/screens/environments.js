@@ -4,6 +4,7 @@ import { ago, command, cut, empty, html, nothing, quoted, repeat, sign, state } 
 import { api, path, query } from "../lib/api.js";
 import { about, mayChange, moves, version } from "../lib/words.js";
 import { change, to } from "../lib/router.js";
+import { chooser, filters, noProject, search } from "../lib/parts.js";
 import { lazily } from "../lib/lazy.js";
 import { now } from "../lib/time.js";
 
@@ -75,7 +76,7 @@ export function open({ params, redraw }) {
   }
 
   async function read(signal) {
-    if (!projects.length) projects = await api.all("/v1/project", {}, "projects", { signal });
+    if (!projects.length) projects = await api.projects(signal);
     for (const name of names()) {
       if (!known.get(name)?.full) await whole(name, signal);
       await fresh(name, signal);
@@ -134,7 +135,7 @@ export function open({ params, redraw }) {
     const people = open.filter((x) => about(x).sign === "person").length;
     return html`<section>
       <h2>${name} <span class="dim">${shown.length} of ${entry.cells.size} services · ${open.filter(moves).length} moving · ${people} wait for a person</span>
-        <a class="small" href=${to("shipyard", name)}>Shipyard</a></h2>
+        <a class="small" href=${to("shipyard", name)}>Shipyard</a> <a class="small" href=${to("evaluations", { project: name })}>Evaluations</a></h2>
       ${entry.cutOff ? cut("Only the first 500 open executions are shown here.") : nothing}
       ${entry.cells.size === 0
         ? empty("Nothing has been delivered here yet.", html`Start with <code>keelway trigger delivery -p ${quoted(name)} -s SERVICE -i IMAGE</code>.`)
@@ -152,6 +153,8 @@ export function open({ params, redraw }) {
     </section>`;
   }
 
+  const just = (what) => html`<label><input type="checkbox" .checked=${only[what]} @change=${(event) => change({ [what]: event.currentTarget.checked })}> only what ${what}</label>`;
+
   return {
     title: () => (chosen ? `Environments of ${chosen}` : "Environments"),
     routed(params) {
@@ -166,16 +169,8 @@ export function open({ params, redraw }) {
     read,
     view: () => html`
       <h1>Environments</h1>
-      <form class="filters" @submit=${(event) => event.preventDefault()}>
-        <label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
-          <option value="" ?selected=${!chosen}>${projects.length > PROJECTS ? `choose one of ${projects.length}` : "all"}</option>
-          ${projects.map((p) => html`<option value=${p.projectName} ?selected=${p.projectName === chosen}>${p.projectName}</option>`)}
-        </select></label>
-        <label>Service <input type="search" .value=${filter} @input=${(event) => change({ filter: event.currentTarget.value })}></label>
-        <label><input type="checkbox" .checked=${only.moves} @change=${(event) => change({ moves: event.currentTarget.checked })}> only what moves</label>
-        <label><input type="checkbox" .checked=${only.differs} @change=${(event) => change({ differs: event.currentTarget.checked })}> only what differs</label>
-      </form>
-      ${projects.length || known.size ? names().map(table) : empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`)}
+      ${filters(chooser(projects, chosen, projects.length > PROJECTS ? `choose one of ${projects.length}` : "all"), search("Service", "filter", filter), just("moves"), just("differs"))}
+      ${projects.length || known.size ? names().map(table) : noProject}
       ${command(`keelway get environments${chosen ? ` -p ${quoted(chosen)}` : ""}`)}`,
   };
 }

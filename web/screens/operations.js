@@ -1,7 +1,7 @@
 // Operations: what could not be handled, webhooks, tokens, who did what, and how the installation is set up.
 
 import { ago, command, cut, empty, failed, html, nothing, quoted, state } from "../lib/view.js";
-import { act, chooser, facts, folded, follow, loading, pre, table } from "../lib/parts.js";
+import { act, chooser, choice, facts, filters, folded, follow, loading, pre, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
 import { ask } from "../lib/dialog.js";
 import { change, to } from "../lib/router.js";
@@ -112,7 +112,7 @@ const TABS = {
     none: ["Nothing was done that fits.", html`<button @click=${() => change(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Show all</button>`],
     told: (p) => `keelway audit${[["by", "token"], ["action", "action"], ["project", "project"]].filter(([, n]) => p.get(n)).map(([flag, n]) => ` --${flag} ${quoted(p.get(n))}`).join("")} -o wide`,
     filters: (p, projects) => html`<label>Token <input type="search" .value=${p.get("token") ?? ""} @change=${set("token")}></label>
-      <label>Action <select @change=${set("action")}><option value="">all</option>${ACTIONS.map((a) => html`<option ?selected=${a === p.get("action")}>${a}</option>`)}</select></label>
+      ${choice("Action", "action", ACTIONS, p.get("action"))}
       ${chooser(projects, p.get("project"))} ${time("From", "fromTime", p)} ${time("Before", "beforeTime", p)}`,
     heads: ["At", "Who", "Action", "Project", "What", "Status"],
     key: (x) => x.at + x.id,
@@ -150,7 +150,7 @@ export function open({ parts, params }) {
     routed: follow(held),
     async read(signal) {
       if (!tab.row) return (checks = await api.get("/v1/checks", { signal })) && false;
-      if (name === "audit" && !projects.length) projects = await api.all("/v1/project", {}, "projects", { signal });
+      if (name === "audit" && !projects.length) projects = await api.projects(signal);
       const values = Object.fromEntries((tab.values ?? []).map((value) => [value, held.params.get(value) ?? undefined]));
       items = await api.all(tab.path, values, tab.member, { signal, most: pages() });
       const [namespace, webhook] = of() ?? [];
@@ -159,7 +159,7 @@ export function open({ parts, params }) {
     },
     view: () => html`<h1>Operations</h1>
       <nav class="tabs" aria-label="Operations"><ul>${seen.map(([key, t]) => html`<li><a href=${to("operations", key)} aria-current=${key === name ? "page" : nothing}>${t.title}</a></li>`)}</ul></nav>
-      ${tab.filters ? html`<form class="filters" @submit=${(event) => event.preventDefault()}>${tab.filters(held.params, projects)}</form>` : nothing}
+      ${tab.filters ? filters(tab.filters(held.params, projects)) : nothing}
       ${tab.row ? table(tab.title, tab.heads, items, tab.key, tab.row, empty(...tab.none)) : checks ? limits(checks) : loading}
       ${items?.cut ? html`<p><button @click=${() => change({ pages: String(pages() + 1) })}>Show more</button></p>` : nothing}
       ${sent ? deliveries(sent, of()) : nothing}

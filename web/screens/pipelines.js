@@ -3,7 +3,8 @@
 import { ago, command, cut, empty, html, nothing, outside, quoted, repeat, sign, state } from "../lib/view.js";
 import { api, path, query } from "../lib/api.js";
 import { oneLine, revision } from "../lib/words.js";
-import { change, to } from "../lib/router.js";
+import { chooser, filters } from "../lib/parts.js";
+import { to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { ask } from "../lib/dialog.js";
 import { decidePipeline } from "../lib/approvals.js";
@@ -31,15 +32,11 @@ function list({ params, redraw }) {
       const names = [...new Set(pipelines.map((p) => p.namespace))].sort();
       const shown = pipelines.filter((p) => !project() || p.namespace === project());
       return html`<h1>Pipelines</h1>
-        <form class="filters" @submit=${(event) => event.preventDefault()}>
-          <label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
-            <option value="" ?selected=${!project()}>all</option>
-            ${names.map((name) => html`<option value=${name} ?selected=${name === project()}>${name}</option>`)}
-          </select></label></form>
+        ${filters(chooser(names, project()))}
         ${pipelines.cut ? cut("Only the first 1,000 pipelines are shown.") : nothing}
         ${!loaded ? html`<p class="loading">Loading…</p>` : !shown.length
           ? empty("There is no pipeline here.", html`<code>keelway apply -f pipeline.yaml</code> makes one.`)
-          : html`<div class="wide" tabindex="0" role="region" aria-label="Pipelines"><table>
+          : html`<div class="wide" tabindex="0" role="region" aria-label="Pipelines"><table class="rows">
             <caption class="unseen">Pipelines and the revision that each carries through</caption>
             <thead><tr><th scope="col">Pipeline</th><th scope="col">Environments</th><th scope="col">Revision</th><th scope="col">State</th></tr></thead>
             <tbody>${repeat(shown, (p) => `${p.namespace}/${p.name}`, (p) => html`<tr>
@@ -97,15 +94,13 @@ function one({ parts: [namespace, name] }) {
     if (!trigger && !waits) return nothing;
     const going = it && !it.completed && !(it.phase in ENDS && it.phase !== "failed");
     const failed = it && ["failed", "abandoned", "rejected"].includes(it.phase);
-    return html`<p class="buttons">
-      ${waits ? html`<button class="primary" @click=${() => decidePipeline(about, "approve")}>Approve ${e.name}</button>
+    return html`${waits ? html`<button class="primary" @click=${() => decidePipeline(about, "approve")}>Approve ${e.name}</button>
         <button @click=${() => decidePipeline(about, "decline")}>Decline ${e.name}</button>` : nothing}
       ${!trigger ? nothing : e.hold
         ? html`<button @click=${() => order("release", `Release ${e.name}`, "Revisions are promoted into it again.", where)}>Release ${e.name}</button>`
         : html`<button @click=${() => order("hold", `Hold ${e.name}`, `No other revision is promoted into it${e.healthy ? ` than ${e.healthy.revision}` : ""}. What runs there stays.`, where)}>Hold ${e.name}</button>`}
       ${trigger && (failed || going) ? html`<button @click=${() => order("retry", `Retry ${e.name}`, `${it.revision} is attempted once more. Approvals stay.`, where)}>Retry ${e.name}</button>` : nothing}
-      ${trigger && going && it.attempts ? html`<button class="danger" @click=${() => order("abort", `Abort ${e.name}`, "The present attempt ends: its pull request is closed, its sequence aborted.", { ...where, danger: true })}>Abort ${e.name}</button>` : nothing}
-    </p>`;
+      ${trigger && going && it.attempts ? html`<button class="danger" @click=${() => order("abort", `Abort ${e.name}`, "The present attempt ends: its pull request is closed, its sequence aborted.", { ...where, danger: true })}>Abort ${e.name}</button>` : nothing}`;
   }
 
   /** Why the next revision is not here yet, as a sentence. */
@@ -136,7 +131,7 @@ function one({ parts: [namespace, name] }) {
       if (!rows.get(p.revision).has(p.environment)) rows.get(p.revision).set(p.environment, p);
     }
     if (!rows.size) return empty("Nothing has been promoted yet.");
-    return html`<div class="wide" tabindex="0" role="region" aria-label="History"><table>
+    return html`<div class="wide" tabindex="0" role="region" aria-label="History"><table class="rows">
       <caption class="unseen">Revisions, and how they fared in each environment</caption>
       <thead><tr><th scope="col">Revision</th>${names.map((n) => html`<th scope="col">${n}</th>`)}</tr></thead>
       <tbody>${repeat([...rows], ([r]) => r, ([r, cells]) => html`<tr><th scope="row" title=${r}>${revision(r)}</th>${names.map((n) => {
@@ -178,7 +173,7 @@ function one({ parts: [namespace, name] }) {
             ${line("Pull request", request)}
             ${line("Held", (e) => (e.hold ? html`${state({ sign: "person", what: revision(e.hold.revision ?? "") })}${by(e.hold.by)}<div class="dim">${oneLine(e.hold.message, 160)}</div>` : html`<span class="dim">no</span>`))}
           </tbody></table></div>
-        ${all.map(actions)}
+        <div class="buttons">${all.map(actions)}</div>
         <h2>History</h2>
         ${history()}
         ${commands.length ? html`<details><summary>Who did what (${commands.length})</summary><ul>${commands.map((c) => html`<li>${ago(c.at)} ago: ${c.command} ${c.environment ?? ""} ${revision(c.revision ?? "")}${by(c.by)}${c.message ? `: ${oneLine(c.message, 160)}` : ""}</li>`)}</ul></details>` : nothing}

@@ -20,7 +20,7 @@ function list() {
   return {
     title: () => "Shipyards",
     async read(signal) {
-      all = await api.all("/v1/project", {}, "projects", { signal });
+      all = await api.projects(signal);
       return false;
     },
     view: () => html`<h1>Shipyards</h1>
@@ -68,7 +68,7 @@ function drawing(name, all, cells) {
     const [x1, y1, x2, y2] = a.x === b.x ? [a.x + WIDE / 2, a.y + a.h, b.x + WIDE / 2, b.y] : [a.x + WIDE, a.y + a.h / 2, b.x, b.y + b.h / 2];
     return svg`<path class="arrow" d=${a.x === b.x ? `M${x1} ${y1}L${x2} ${y2}` : `M${x1} ${y1}C${x1 + 35} ${y1} ${x2 - 35} ${y2} ${x2} ${y2}`} marker-end="url(#head)"/>`;
   };
-  const width = all.length * (WIDE + GAP) - GAP + 8;
+  const width = Math.max(0, all.length * (WIDE + GAP) - GAP + 8);
   return html`<div class="wide" tabindex="0" role="region" aria-label="Drawing"><svg class="drawing" role="img" aria-label="Stages and sequences of ${name}; the table below says the same" width=${width} height=${height}>
     <defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z"/></marker></defs>
     ${columns}${all.map(([stage, sequences]) => sequences.map((s) => [...s.after].map((from) => arrow(from, `${stage}.${s.name}`))))}</svg></div>`;

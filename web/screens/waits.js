@@ -3,10 +3,11 @@
 import { ago, command, cut, empty, html, nothing, outside, quoted, repeat, state } from "../lib/view.js";
 import { api, query } from "../lib/api.js";
 import { about, oneLine, revision, shortId, version } from "../lib/words.js";
-import { change, to } from "../lib/router.js";
+import { to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { several } from "../lib/several.js";
-import { approve, decidePipeline, sendDecision } from "../lib/approvals.js";
+import { approve, decidePipeline, override, proceed, resume, sendDecision } from "../lib/approvals.js";
+import { chooser, filters } from "../lib/parts.js";
 import { moment } from "../lib/time.js";
 
 const GROUPS = [
@@ -42,7 +43,7 @@ export function open({ params, redraw }) {
   const project = () => values.get("project") ?? "";
 
   async function read(signal) {
-    if (!projects.length) projects = await api.all("/v1/project", {}, "projects", { signal });
+    if (!projects.length) projects = await api.projects(signal);
     const asked = project();
     let more = [];
     const found = await api.all("/v1/wait", { project: asked }, "items", { signal, most: 10, each: (_, page) => { more = page.cut ?? []; } });
@@ -71,6 +72,14 @@ export function open({ params, redraw }) {
     });
   }
 
+  /** What else lets it go on, beside decisions. */
+  function onward(item) {
+    const x = { ...item, context: item.shkeptncontext, subject: named(item), config: `${item.project}/${item.name}` };
+    if (item.engine === "sequence" && item.reason === "window") return override(x);
+    if (item.engine === "sequence" && item.reason === "resume") return resume(x);
+    return item.engine === "deployment" && item.reason === "Held" ? proceed(x) : nothing;
+  }
+
   /** What it waits for: a sequence's as in `keelway watch`, another's as its engine says it. */
   function why(item) {
     if (item.engine === "sequence") return state(about({ sequence: item.sequence, waits: item }));
@@ -89,12 +98,13 @@ export function open({ params, redraw }) {
       ${item.by ? html`<div class="dim">by ${oneLine(item.by, 60)}</div>` : nothing}
       ${item.until ? html`<div class="dim">until ${moment(item.until)}</div>` : nothing}
       ${item.remedy ? html`<div>${oneLine(item.remedy, 240)}</div>` : nothing}
-      ${item.url ? html`<div>${outside(item.url, "pull request")}</div>` : nothing}</td>
+      ${item.url ? html`<div>${outside(item.url, "pull request")}</div>` : nothing}
+      ${item.compareUrl ? html`<div>${outside(item.compareUrl, "compare")}</div>` : nothing}</td>
     <td>${ago(item.since)}</td>
     <td>${ours(item)
       ? html`<button class="small" aria-label=${`Approve ${named(item)} in ${place(item)}`} @click=${() => decide(item, "approve")}>Approve</button>
         <button class="small" aria-label=${`Decline ${named(item)} in ${place(item)}`} @click=${() => decide(item, "decline")}>Decline</button>`
-      : item.needs && !may(item.needs, item.project) ? html`<span class="dim">takes ${item.needs}</span>` : nothing}</td>
+      : item.needs && !may(item.needs, item.project) ? html`<span class="dim">takes ${item.needs}</span>` : onward(item)}</td>
   </tr>`;
 
   function section([name, title, test]) {
@@ -105,7 +115,7 @@ export function open({ params, redraw }) {
       ${name === "person" && rows.some(ours) ? html`<p class="buttons">
         <button class="primary" ?disabled=${!picked} @click=${() => all("approve")}>Approve ${picked || ""} selected</button>
         <button ?disabled=${!picked} @click=${() => all("decline")}>Decline ${picked || ""} selected</button></p>` : nothing}
-      <div class="wide" tabindex="0" role="region" aria-label=${title}><table>
+      <div class="wide" tabindex="0" role="region" aria-label=${title}><table class="rows">
         <caption class="unseen">${title}</caption>
         <thead><tr><td></td><th scope="col">What</th><th scope="col">Why</th><th scope="col">Since</th><td></td></tr></thead>
         <tbody>${repeat(rows, key, row)}</tbody>
@@ -125,12 +135,7 @@ export function open({ params, redraw }) {
     read,
     view: () => html`
       <h1>What waits</h1>
-      <form class="filters" @submit=${(event) => event.preventDefault()}>
-        <label>Project <select @change=${(event) => change({ project: event.currentTarget.value }, { replace: false })}>
-          <option value="" ?selected=${!project()}>all</option>
-          ${projects.map((p) => html`<option value=${p.projectName} ?selected=${p.projectName === project()}>${p.projectName}</option>`)}
-        </select></label>
-      </form>
+      ${filters(chooser(projects, project()))}
       ${clipped.length ? cut(`There is more than is shown here: ${clipped.join(", ")}. Choose a project.`) : nothing}
       ${!loaded ? html`<p class="loading">Loading…</p>` : items.length ? GROUPS.map(section) : empty("Nothing waits.", "What needs you shows up here, and in the title of this tab.")}
       ${command(`keelway status${project() ? ` -p ${quoted(project())}` : ""}`)}`,

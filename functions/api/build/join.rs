@@ -67,7 +67,7 @@ impl Joined<'_> {
         while rest.starts_with("import{") || rest.starts_with("import {") {
             let (names, from, after) = list(rest).ok_or_else(|| wrong("an import"))?;
             let from = self.add(&resolved(name, from.ok_or_else(|| wrong("an import"))?), within)?;
-            let names: Vec<String> = names.iter().map(|(outer, inner)| format!("{outer}:{inner}")).collect();
+            let names: Vec<String> = names.iter().map(|(outer, inner)| renamed(outer, inner)).collect();
             writeln!(parts.code, "const{{{}}}={from};", names.join(",")).map_err(|error| error.to_string())?;
             rest = after.trim_start();
         }
@@ -81,7 +81,7 @@ impl Joined<'_> {
             let from = from.map(|from| self.add(&resolved(name, from), within)).transpose()?;
             parts.exports.extend(names.iter().map(|(local, outer)| match &from {
                 Some(from) => format!("{outer}:{from}.{local}"),
-                None => format!("{outer}:{local}"),
+                None => renamed(outer, local),
             }));
             parts.code += &rest[..at];
             rest = after.trim_start_matches('\n');
@@ -129,6 +129,11 @@ fn list(text: &str) -> Option<(Pairs<'_>, Option<&str>, &str)> {
     let names = names.map(|name| name.split_once(" as ").unwrap_or((name, name))).collect();
     let from = tail.trim().strip_prefix("from").map(|from| from.trim().trim_matches('"'));
     Some((names, from, after))
+}
+
+/// A member of an object under a name that may be another one.
+fn renamed(name: &str, value: &str) -> String {
+    if name == value { name.to_owned() } else { format!("{name}:{value}") }
 }
 
 /// The name of a module that another one calls `./api.js`.

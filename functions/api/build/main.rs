@@ -29,7 +29,8 @@ fn main() -> Result<(), Error> {
     collect(&web, "", &mut modules)?;
     let mut files = vec![(FIRST, "text/javascript; charset=utf-8", join(&modules, FIRST).map_err(Error::other)?)];
     for (name, kind) in OTHERS {
-        files.push((name, kind, lean(&fs::read_to_string(web.join(name))?)));
+        let text = lean(&fs::read_to_string(web.join(name))?);
+        files.push((name, kind, if name.ends_with(".css") { tight(&text) } else { text }));
     }
     let mut hasher = DefaultHasher::new();
     files.hash(&mut hasher);
@@ -71,4 +72,10 @@ fn lean(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let code = lines.filter(|line| !["//", "/**", "/*", "* ", "*/"].iter().any(|begin| line.starts_with(begin)));
     code.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// A style sheet without the blanks that only people need.
+fn tight(text: &str) -> String {
+    let pairs = [("; ", ";"), (": ", ":"), (", ", ","), (" {", "{"), ("{ ", "{"), (";}", "}"), (" }", "}")];
+    pairs.iter().fold(text.to_owned(), |text, (long, short)| text.replace(long, short))
 }

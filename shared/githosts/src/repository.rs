@@ -5,8 +5,12 @@ use keelway_domain::condition::Condition;
 use keelway_domain::promotions::{Failure, Retry};
 use keelway_outgoing::Url;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt;
 use std::str::FromStr;
+
+/// What stands for itself in the path and the query of a page's address: subgroups and branches have slashes.
+const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 /// The kind of API that a host has.
 #[expect(missing_docs, reason = "the names of the variants say what they are")]
@@ -155,6 +159,18 @@ impl Repository {
     pub fn resource(&self) -> Resource {
         Resource::named(ResourceKind::Repositories, format!("{}/{}/{}", self.origin, self.owner, self.name))
     }
+    /// Where people see what a branch or commit has that another one has not.
+    pub fn comparison(&self, from: &str, to: &str) -> String {
+        let Self { form, origin, prefix, owner, name, .. } = self;
+        let [owner, name, from, to] = [owner, name, from, to].map(|part| utf8_percent_encode(part, PART).to_string());
+        match form {
+            Form::GitHub | Form::Gitea => format!("{origin}{prefix}/{owner}/{name}/compare/{from}...{to}"),
+            Form::GitLab => format!("{origin}/{owner}/{name}/-/compare/{from}...{to}"),
+            Form::BitbucketServer => {
+                format!("{origin}{prefix}/projects/{owner}/repos/{name}/compare/commits?targetBranch={from}&sourceBranch={to}")
+            }
+        }
+    }
     /// Whether two URLs name the same repository, as far as their texts show: hosts answer with URLs of their own.
     pub fn same(&self, other: &Repository) -> bool {
         self.form == other.form
@@ -291,6 +307,35 @@ mod tests {
     fn base(form: Form, url: &str) -> (String, String) {
         let repository = Repository::parse(form, url).unwrap();
         (Api::of(&repository).base, repository.to_string())
+    }
+
+    #[test]
+    fn comparisons_are_where_each_host_has_them() {
+        let cases = [
+            (
+                Form::GitHub,
+                "https://github.com/acme/shop.git",
+                "https://github.com/acme/shop/compare/main...keelway/shop%23staging",
+            ),
+            (
+                Form::Gitea,
+                "https://acme.test/git/acme/shop",
+                "https://acme.test/git/acme/shop/compare/main...keelway/shop%23staging",
+            ),
+            (
+                Form::GitLab,
+                "https://gitlab.com/acme/teams/shop",
+                "https://gitlab.com/acme/teams/shop/-/compare/main...keelway/shop%23staging",
+            ),
+            (
+                Form::BitbucketServer,
+                "https://acme.test/scm/ACME/shop.git",
+                "https://acme.test/projects/ACME/repos/shop/compare/commits?targetBranch=main&sourceBranch=keelway/shop%23staging",
+            ),
+        ];
+        for (form, url, expected) in cases {
+            assert_eq!(Repository::parse(form, url).unwrap().comparison("main", "keelway/shop#staging"), expected);
+        }
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //! memory and latencies. Promotions and deployments are counted in memory, promotions against a git host. Aims are printed beside
 //! the values; only a malfunction is a failure.
 //!
-//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench http`, `keelway-bench recovery` and
-//! `keelway-bench scale` measure only that: they need neither a stack nor release builds. `keelway-bench latency` measures only
-//! latencies, on a stack. `keelway-bench tables` writes the tables of `docs/scale.md`.
+//! `keelway-bench promotions`, `keelway-bench deployments`, `keelway-bench http`, `keelway-bench recovery`,
+//! `keelway-bench scale` and `keelway-bench page` measure only that: they need neither a stack nor release builds.
+//! `keelway-bench latency` measures only latencies, on a stack. `keelway-bench tables` writes the tables of `docs/scale.md`.
 //!
 //! `keelway-bench bill` tells what an idle month and a month of three teams cost, and `keelway-bench bill --write` writes that into
 //! `docs/costs.md`; a test compares the two.
@@ -21,6 +21,7 @@ mod history;
 mod latency;
 mod load;
 mod over_http;
+mod page;
 mod price;
 mod promotions;
 mod recovery;
@@ -38,8 +39,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "usage: keelway-bench [promotions | deployments | http | recovery | scale [times smaller] | tables | latency | \
-                     bill [--write] | short]";
+const USAGE: &str = "usage: keelway-bench [promotions | deployments | http | page | recovery | scale [times smaller] | tables | \
+                     latency | bill [--write] | short]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         ["scale", smaller] => smaller.parse::<usize>().map_err(|error| Problem::of("scale", error)).and_then(scaled),
         ["tables"] => scale::tables(),
         ["latency"] => latency(),
+        ["page"] => counted(page::measure),
         ["http"] => counted(|report, _, _| over_http::measure(report)),
         ["bill"] => bill::print(),
         ["bill", "--write"] => bill::write(),
@@ -168,6 +170,7 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     deployments::count(&mut report, size, &say)?;
     scale::count(&mut report, size, &say)?;
     recovery::measure(&mut report, &say)?;
+    page::measure(&mut report, size, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
     Ok(report)

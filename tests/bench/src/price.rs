@@ -67,6 +67,14 @@ pub fn tell_over_http(report: &mut Report, group: &str, task: &Used) -> Result<(
     Ok(())
 }
 
+/// The modelled price of so many requests to the API, which have used this.
+pub fn of_requests(calls: f64, used: &Used) -> Result<f64, Problem> {
+    let prices = prices()?;
+    let lambda = calls * prices["perMillion"]["lambdaRequests"].as_f64().unwrap_or_default();
+    let seconds = calls * assumed(&prices, "lambdaMillisecondsPerMessage") / 1000.0;
+    Ok((all(&parts(&prices, used, 0.0)) + lambda) / 1e6 + seconds * gb_second(&prices))
+}
+
 fn all(parts: &[(&str, f64)]) -> f64 {
     parts.last().map_or(0.0, |(_, value)| *value)
 }

@@ -64,6 +64,7 @@ impl Report {
             ("cpu", &["cpu", "memory"]),
             ("deployments", &["deployments"]),
             ("latency", &["latency"]),
+            ("page", &["page"]),
             ("promotions", &["promotions"]),
             ("recovery", &["recovery"]),
             ("scale", &["scale"]),

@@ -36,6 +36,8 @@ pub struct Size {
     pub smaller: usize,
     /// The deliveries that have ended, and those that wait on one lane, when one more is counted.
     pub others: usize,
+    /// How often the page is loaded and a cell of it drawn anew, and the minutes of a page that is open.
+    pub page: (usize, u32),
     /// The configs of a burst, and the pushes to the tag of each.
     pub burst: (u64, u64),
 }
@@ -57,6 +59,7 @@ pub const WHOLE: Size = Size {
     versions: 10_000,
     smaller: 10,
     others: 100_000,
+    page: (5, 15),
     burst: (100, 10),
 };
 
@@ -77,5 +80,6 @@ pub const SHORT: Size = Size {
     versions: 5,
     smaller: 100,
     others: 100,
+    page: (1, 1),
     burst: (3, 2),
 };

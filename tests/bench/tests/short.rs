@@ -19,6 +19,10 @@ const PARTS: [&str; 12] = [
     "\nscale, one more delivery of one task, 100 others",
 ];
 
+/// What is told where there is a browser.
+const OF_THE_PAGE: [&str; 3] =
+    ["\npage, 1000 services in five stages", "\npage, an hour of Environments, something moves", "read units"];
+
 #[test]
 fn a_little_of_every_part() {
     let bench = Command::new(env!("CARGO_BIN_EXE_keelway-bench")).arg("short").output().unwrap();
@@ -26,6 +30,11 @@ fn a_little_of_every_part() {
     assert!(bench.status.success(), "{}\n{said}\n{told}", bench.status);
     for part in PARTS {
         assert!(told.contains(part), "{part:?} is not told:\n{told}");
+    }
+    if keelway_cloud_tests::browser::wanted() {
+        for part in OF_THE_PAGE {
+            assert!(told.contains(part), "{part:?} is not told:\n{told}");
+        }
     }
     assert!(!told.contains("aim ≤"), "a few rounds are no reason to judge:\n{told}");
     println!("{said}");

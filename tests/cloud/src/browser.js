@@ -78,12 +78,75 @@
     for (let calm = 0; calm < 4; calm = running ? 0 : calm + 1) await new Promise((go) => real.setTimeout(go, 0));
   };
 
+  /**
+   * Answers as a project of so many services in five stages would make the API answer, with the open executions that are in
+   * `moving`; and notes when the first row is there, and when all are.
+   */
+  test.large = (services) => {
+    const stages = ["dev", "test", "staging", "prod-eu", "prod-us"];
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    const cell = (n) => ({ stage: stages[n % 5], service: `service-${String(Math.floor(n / 5)).padStart(4, "0")}`, image: "registry.example/s:1.0",
+      since, shkeptncontext: `c${n}`, last: { sequence: "delivery", result: "pass", shkeptncontext: `c${n}` }, coming: [] });
+    test.moving = [];
+    test.answer = (method, path, given) => {
+      const size = Number(given.get("pageSize") ?? 20), from = Number(given.get("nextPageKey") ?? 0);
+      if (path === "/v1/whoami") return undefined;
+      if (path === "/v1/project") return { body: { projects: [{ projectName: "large", stages: stages.map((stageName) => ({ stageName })) }], nextPageKey: "0" } };
+      if (path.endsWith("/environment")) {
+        let all = Array.from({ length: services * 5 }, (_, n) => cell(n));
+        if (given.has("service")) all = all.filter((c) => c.service === given.get("service") && (!given.has("stage") || c.stage === given.get("stage")));
+        // `pageSize` counts services.
+        const [begin, end] = [from * 5, (from + size) * 5];
+        return { body: { environments: all.slice(begin, end), nextPageKey: end < all.length ? String(from + size) : "0" } };
+      }
+      if (path === "/v1/sequence-execution") return { body: { sequenceExecutions: test.moving, nextPageKey: "0" } };
+      return { body: { items: [], states: [], nextPageKey: "0" } };
+    };
+    const watch = new MutationObserver(() => {
+      if (document.querySelector("main tbody th")) test.first ??= performance.now();
+      if (!document.querySelector("main h2")?.textContent.includes(`${services} of ${services} services`)) return;
+      test.complete = performance.now();
+      watch.disconnect();
+    });
+    watch.observe(document, { childList: true, subtree: true, characterData: true });
+  };
+  /** What an execution in the second stage of a service moves, and how long it takes until it is seen, in milliseconds. */
+  test.redraw = (n) => new Promise((done) => {
+    const service = `service-${String(n).padStart(4, "0")}`;
+    const task = `task-${n}-${test.requests.length}`;
+    test.moving = [{ id: task, stage: "test", service, sequence: "delivery", state: "started", tasks: [], shkeptncontext: `c${n * 5 + 1}`,
+      waits: { reason: "answer", task, since: new Date(Date.now()).toISOString() } }];
+    const begin = performance.now();
+    const watch = new MutationObserver(() => {
+      if (!document.querySelector("main table").textContent.includes(task)) return;
+      watch.disconnect();
+      done(performance.now() - begin);
+    });
+    watch.observe(document.querySelector("main"), { childList: true, subtree: true, characterData: true });
+    dispatchEvent(new Event("changed"));
+  });
+
   /** As if the reader looked at another tab. */
   test.hide = (hidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
     Object.defineProperty(document, "visibilityState", { configurable: true, get: () => (hidden ? "hidden" : "visible") });
     document.dispatchEvent(new Event("visibilitychange"));
   };
+
+  const text = { type: "string" }, time = { type: "string", description: "RFC 3339" }, number = { type: "number" }, flag = { type: "boolean" };
+  const list = (items) => ({ type: "array", items });
+  const thing = (properties) => ({ type: "object", properties });
+  const targets = list(thing({ criteria: text, targetValue: number, violated: flag }));
+  /** `GET …/evaluation`. */
+  const EVALUATIONS = thing({ nextPageKey: text, items: list(thing({
+    id: text, project: text, stage: text, service: text, context: text, state: { type: "string", enum: ["finished", "finished", "waiting", "measuring", "asked"] },
+    start: time, end: time, begun: time, finished: time, provider: text, status: { type: "string", enum: ["succeeded", "errored"] },
+    result: { type: "string", enum: ["pass", "warning", "fail"] }, score: number, message: text, invalidated: flag, evaluated: { ...flag, enum: [true, true, false] },
+    notes: list(text), comparedEvents: list(text), indicators: list(thing({
+      score: number, displayName: text, keySli: flag, status: { type: "string", enum: ["pass", "warning", "fail", "info"] },
+      value: thing({ metric: text, value: number, comparedValue: number, success: flag, message: text }), passTargets: targets, warningTargets: targets,
+    })),
+  })) });
 
   const DATE = /(^time|^at|At|since|until|Since|Until|^next|^created|^applied|^expires|^rotated|^lastUsed|^began|^deadline|Opening)$/;
 
@@ -145,6 +208,7 @@
     };
     test.answer = (method, path) => {
       if (path === "/v1/whoami") return undefined;
+      if (path.endsWith("/evaluation") && method === "GET") return { body: value("", EVALUATIONS, 0) };
       const known = paths.find(({ fits, item }) => fits.test(path) && item[method.toLowerCase()]);
       if (!known) return { status: 404, body: { title: "no such operation", detail: `${method} ${path}` } };
       const [status, answer] = Object.entries(known.item[method.toLowerCase()].responses).find(([code]) => code < "300") ?? ["204"];

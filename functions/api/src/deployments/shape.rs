@@ -2,7 +2,7 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::deployments::checkpoint::Checkpoint;
+use keelway_domain::deployments::checkpoint::{Checkpoint, Ended};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
     Command, Config, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message, template,
@@ -12,11 +12,13 @@ use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::{Entry, View};
 use keelway_wire::http::deployments::{
-    AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState, TargetState, TriggerState, VersionState,
+    AlarmState, AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState, TargetState, TriggerState,
+    VersionState,
 };
 use keelway_wire::http::promotions::Actor;
 use keelway_wire::manifest::render;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The condition of a config that has not been evaluated yet.
 const NOT_YET: (&str, &str) = ("NotEvaluated", "it was applied just now, and is evaluated in a moment");
@@ -92,6 +94,7 @@ pub fn config_of(of: &Address, state: &Config, version: i64, definition: &Defini
         active_since: state.active.as_ref().map(|active| active.at.rfc3339()),
         active_images: active_images(state),
         drift: drift(&state.watch),
+        alarms: alarms(state, definition),
         pending_version: state.pending.as_ref().map(|pending| pending.n),
         paused: state.paused.as_ref().map(actor),
         triggers_suspended: state.suspended.as_ref().map(|suspended| actor(&suspended.note)),
@@ -162,6 +165,7 @@ fn trigger(trigger: &Trigger, state: &Config) -> TriggerState {
 /// A version. `state`: that of its config, if the deployment may still be running.
 pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionState {
     let claim = d.claim.as_ref();
+    let point = Checkpoint::of(d);
     let desired = (!d.status.is_final()).then(|| match (&d.cancel, state.is_some_and(|state| state.paused.is_some())) {
         (Some(_), _) => "cancel",
         (None, true) => "pause",
@@ -192,6 +196,8 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
         desired: desired.map(str::to_owned),
         holds: holds(d),
         progress: progress(&d.progress),
+        share: point.share,
+        hooks: hooks(d, &point),
         exit_code: d.report.as_ref().and_then(|report| report.exit),
         rollback_of: d.rollback.as_ref().map(|rollback| rollback.release),
         group_id: d.rollback.as_ref().map(|rollback| rollback.group.clone()).unwrap_or_default(),
@@ -205,6 +211,34 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
 pub fn holds(d: &Deployment) -> bool {
     let goes_on = d.status == Status::Running && d.cancel.is_none();
     goes_on && Checkpoint::of(d).hold.is_some_and(|told| d.proceeds <= told)
+}
+
+/// The hooks that have ended, and the one that runs.
+fn hooks(d: &Deployment, point: &Checkpoint) -> BTreeMap<String, String> {
+    let word = |ended: &Ended| match ended {
+        Ended::Done => "done",
+        Ended::Ignored => "ignored",
+        Ended::Failed => "failed",
+    };
+    let mut hooks: BTreeMap<String, String> =
+        point.hooks.iter().map(|(which, ended)| (which.clone(), word(ended).to_owned())).collect();
+    // The part of another deployer's strategy that Keelway carries out has no hooks.
+    let own = d.status == Status::Running && d.part.is_none();
+    if let Some(which) = point.stage.hook().filter(|_| own) {
+        hooks.entry(which.to_owned()).or_insert_with(|| "runs".to_owned());
+    }
+    hooks
+}
+
+/// The alarms of a config, as they were last told.
+fn alarms(state: &Config, definition: &Definition) -> Vec<AlarmState> {
+    let watched = definition.auto_rollback.iter().flat_map(|auto| &auto.alarms);
+    watched
+        .map(|name| {
+            let told = state.alarms.get(name);
+            AlarmState { name: name.clone(), on: told.map(|(on, _)| *on), since: told.map(|(_, at)| at.rfc3339()) }
+        })
+        .collect()
 }
 
 /// The content of a version as a `DeploymentConfig`.

@@ -11,7 +11,7 @@ mod events;
 mod integrations;
 mod monitoring;
 mod overrides;
-mod plan;
+pub mod plan;
 mod projects;
 mod resources;
 mod retry;

@@ -6,7 +6,7 @@ use crate::fence::input::Path;
 use crate::fence::problem::Answer;
 use keelway_domain::shipyard::{Sequence, Stage, Trigger};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_domain::windows::closures;
+use keelway_domain::windows::{Closure, Window, closures};
 use keelway_engine::ports::Ports;
 use keelway_wire::http::{PlannedSequence, PlannedStage, PlannedTrigger, ShipyardPlan, StageClosure};
 
@@ -36,17 +36,22 @@ pub async fn plan<P: Ports + 'static>(
     }))
 }
 
-fn stage(stage: &Stage, now: Timestamp) -> PlannedStage {
-    let closure = |closed: keelway_domain::windows::Closure| StageClosure {
+/// When windows keep something closed, as far as a plan shows it.
+pub fn closed(windows: &[Window], now: Timestamp) -> Vec<StageClosure> {
+    let closure = |closed: Closure| StageClosure {
         from: closed.from.rfc3339(),
         until: closed.until.map(Timestamp::rfc3339),
         reason: closed.why,
     };
+    closures(windows, now, now + AHEAD, MOST).into_iter().map(closure).collect()
+}
+
+fn stage(stage: &Stage, now: Timestamp) -> PlannedStage {
     PlannedStage {
         name: stage.name.to_string(),
         sequences: stage.sequences.iter().map(sequence).collect(),
         windows: stage.windows.iter().map(|window| window.words()).collect(),
-        closures: closures(&stage.windows, now, now + AHEAD, MOST).into_iter().map(closure).collect(),
+        closures: closed(&stage.windows, now),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::wait::{FAILING, PERSON, Part, WAITING, at};
 use crate::Api;
 use crate::fence::problem::Answer;
+use crate::pipelines::compare::comparison;
 use crate::pipelines::{explain, shape};
 use futures_util::future::join_all;
 use keelway_domain::access::Need;
@@ -77,6 +78,7 @@ fn item(of: &Address, view: &View, one: Explained) -> Option<WaitItem> {
     let environment = view.state.environments.get(&one.environment);
     let promotion = environment.and_then(|state| state.promotion.as_ref()).filter(|promotion| promotion.run == run.number);
     let group = group(&one, promotion)?;
+    let name = one.environment.clone();
     let hold = environment.and_then(|state| state.hold.as_ref()).filter(|_| one.reason == "Held");
     let approves = one.reason == "ApprovalNeeded";
     let needs = match (group, approves) {
@@ -102,6 +104,7 @@ fn item(of: &Address, view: &View, one: Explained) -> Option<WaitItem> {
         remedy: one.remedy,
         environment: one.environment,
         url,
+        compare_url: promotion.filter(|_| matches!(group, PERSON | WAITING)).and_then(|one| comparison(view, &name, one)),
         needs,
         ..of_pipeline(&of.namespace, &of.name)
     })

@@ -1,8 +1,10 @@
 //! Pipelines: how they are shown, their history, their open pull requests; and what people and clusters tell about them.
 
 mod commands;
+pub mod compare;
 pub mod explain;
 mod observations;
+mod plan;
 pub mod shape;
 mod webhooks;
 
@@ -28,6 +30,7 @@ pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
     let routes = vec![
         route!(history),
         route!(explain),
+        route!(plan::plan),
         route!(pull_requests),
         route!(commands::command).once(),
         route!(commands::approval).once(),

@@ -1,5 +1,6 @@
 //! Pipelines in the shapes of the API.
 
+use crate::pipelines::compare::comparison;
 use crate::pipelines::explain;
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Approval, Definition, PromotionSpec, Strategy};
@@ -115,7 +116,7 @@ fn environment(view: &View, place: usize) -> EnvironmentState {
         targets: targets.collect(),
         strategy: settings.map(|settings| strategy(&settings.strategy).to_owned()),
         manual: settings.is_some_and(|settings| settings.manual),
-        promotion: state.and_then(|state| state.promotion.as_ref()).map(|promotion| shown(view, promotion)),
+        promotion: state.and_then(|state| state.promotion.as_ref()).map(|promotion| shown(view, &spec.name, promotion)),
         conditions: state.map(|state| wrong(&spec.name, state)).unwrap_or_default(),
         waiting_approval: waiting(view, &spec.name),
         hold: state
@@ -161,9 +162,10 @@ fn actor(note: &Note) -> Actor {
     Actor { by: note.by.clone(), at: note.at.rfc3339(), message: note.message.clone() }
 }
 
-/// A promotion, with the last look at its repository if it has an open pull request.
-fn shown(view: &View, of: &Promotion) -> PromotionState {
+/// A promotion, with the last look at its repository if it has an open pull request, and what it would change there.
+fn shown(view: &View, name: &str, of: &Promotion) -> PromotionState {
     let mut state = promotion(of);
+    state.compare_url = comparison(view, name, of);
     if let Some(request) = &mut state.pull_request {
         request.look = looked_at(view, of).map(|look| LookState {
             at: look.at.rfc3339(),
@@ -201,6 +203,7 @@ pub fn promotion(promotion: &Promotion) -> PromotionState {
         completed: promotion.completed,
         contested: promotion.contested,
         pull_request: request,
+        compare_url: None,
         keptn_context: context,
         notification,
     }
@@ -253,7 +256,7 @@ pub fn pull_requests(view: &View) -> Vec<OpenPullRequest> {
 fn of_environment(view: &View, name: &str, state: &Environment) -> Vec<OpenPullRequest> {
     let open = |from: &Promotion, closing: bool| {
         let Some(Strategy::PullRequest(settings)) = &from.strategy else { return None };
-        let request = shown(view, from).pull_request?;
+        let request = shown(view, name, from).pull_request?;
         let (environment, revision) = (name.to_owned(), from.revision.clone());
         Some(OpenPullRequest { environment, revision, repository: settings.url.clone(), closing, request })
     };

@@ -37,6 +37,16 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// The hook that runs in this stage.
+    pub fn hook(self) -> Option<&'static str> {
+        match self {
+            Self::Pre => Some("pre"),
+            Self::Mid => Some("mid"),
+            Self::Post => Some("post"),
+            _ => None,
+        }
+    }
+
     /// Whether this stage reads aliases.
     pub fn looks(self) -> bool {
         matches!(self, Self::Look | Self::Shift(_) | Self::Restore | Self::Back)
@@ -69,6 +79,20 @@ impl Place {
     }
 }
 
+/// How a hook has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// It has succeeded.
+    #[serde(rename = "d")]
+    Done,
+    /// It has failed, and the deployment went on.
+    #[serde(rename = "i")]
+    Ignored,
+    /// It has failed, and so has the deployment.
+    #[serde(rename = "f")]
+    Failed,
+}
+
 /// The checkpoint of a deployment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
@@ -99,6 +123,12 @@ pub struct Checkpoint {
     /// Why the aliases are reverted.
     #[serde(rename = "w", default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The share of the requests that the new version has, in percent. `None`: none was set yet.
+    #[serde(rename = "q", default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<u8>,
+    /// How the hooks have ended that were run, by `pre`, `mid` and `post`.
+    #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<String, Ended>,
 }
 
 impl Checkpoint {

@@ -113,6 +113,7 @@ pub async fn shift(cloud: &impl Aliases, step: &mut Step, weight: u8) -> Result<
         step.tell_target(&target, Status::Running, format!("{share} % of the requests go to version {}", place.to));
     }
     step.tell(format!("{weight} % of the requests go to the new version"));
+    step.point.share = Some(weight);
     Ok(Done::Go)
 }
 
@@ -134,7 +135,11 @@ pub async fn back(cloud: &impl Aliases, step: &mut Step, status: Status) -> Resu
             }
         }
     }
-    Ok(later.or(refused).unwrap_or(Done::Go))
+    let done = later.or(refused).unwrap_or(Done::Go);
+    if done == Done::Go {
+        step.point.share = step.point.share.map(|_| 0);
+    }
+    Ok(done)
 }
 
 async fn take_back(

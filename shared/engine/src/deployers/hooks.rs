@@ -5,6 +5,7 @@ use crate::aliases::Aliases;
 use crate::deployments::Deployments;
 use crate::ports::{PortError, Ports};
 use keelway_domain::border::Permitted;
+use keelway_domain::deployments::checkpoint::Ended;
 use keelway_domain::deployments::definition::{Action, FailurePolicy, Hook, Tagged};
 use keelway_domain::deployments::plan::Function;
 use keelway_domain::deployments::template;
@@ -32,16 +33,21 @@ pub async fn run<P: Ports>(
     };
     let Some(why) = failed else {
         step.tell(format!("hook {which}: done"));
+        step.point.hooks.insert(which.to_owned(), Ended::Done);
         return Ok(Done::Go);
     };
     let why = format!("hook {which} failed: {why}");
     Ok(match (hook.failure_policy, &hook.action) {
         (FailurePolicy::Ignore, _) => {
             step.tell(format!("{why}; it is ignored"));
+            step.point.hooks.insert(which.to_owned(), Ended::Ignored);
             Done::Go
         }
         // A repetition would fail in the same way.
-        (FailurePolicy::Abort, _) | (FailurePolicy::Retry, Action::ExecNewPod(_)) => Done::Fail(why),
+        (FailurePolicy::Abort, _) | (FailurePolicy::Retry, Action::ExecNewPod(_)) => {
+            step.point.hooks.insert(which.to_owned(), Ended::Failed);
+            Done::Fail(why)
+        }
         (FailurePolicy::Retry, _) => Done::Patiently(why),
     })
 }

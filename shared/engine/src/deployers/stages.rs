@@ -77,9 +77,7 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
             Stage::End => return Ok(Done::Go),
             Stage::Back => return aliases::back(&self.cloud, step, Status::Failed).await,
             Stage::Restore => return aliases::back(&self.cloud, step, Status::Complete).await,
-            Stage::Pre => "pre",
-            Stage::Mid => "mid",
-            Stage::Post => "post",
+            Stage::Pre | Stage::Mid | Stage::Post => step.point.stage.hook().unwrap_or_default(),
         };
         match rights::hook(&step.definition, step.point.stage).cloned() {
             Some(hook) => hooks::run(&self.engine, &self.cloud, step, which, &hook).await,

@@ -47,6 +47,9 @@ pub struct ConfigState {
     /// Targets that serve what Keelway did not put there, or did so until that was adopted; absent: none is known to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<DriftState>,
+    /// The alarms that roll it back, in the manifest's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<AlarmState>,
     /// The version that follows as soon as the latest one has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_version: Option<u64>,
@@ -87,6 +90,21 @@ pub struct DriftState {
     /// What counts as deployed because it was adopted, by target, until the next version is complete.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub adopted: BTreeMap<String, String>,
+}
+
+/// An alarm that rolls a config back, as CloudWatch has last told it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
+#[serde(rename_all = "camelCase", default)]
+pub struct AlarmState {
+    /// Its name in CloudWatch.
+    pub name: String,
+    /// Whether it is on; absent: CloudWatch has told nothing about it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<bool>,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 /// A target of a [`DriftState`].
@@ -190,6 +208,13 @@ pub struct VersionState {
     pub holds: bool,
     /// How far it is.
     pub progress: ProgressState,
+    /// The share of the requests that it has been given, in percent; absent: Keelway does not shift its requests, or not yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share: Option<u8>,
+    /// The hooks that Keelway has run or runs, by `pre`, `mid` and `post`: `runs`, `done`, `failed`, or `ignored`, which is a
+    /// failure that the hook's policy passes over.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<String, String>,
     /// The deployer's exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,

@@ -1,4 +1,4 @@
-//! A shipyard as data: what a drawing or a calendar of it needs.
+//! A shipyard or a pipeline as data: what a drawing or a calendar of it needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub struct PlannedTrigger {
     pub selector: Vec<String>,
 }
 
-/// A time in which nothing begins in a stage.
+/// A time in which nothing begins in a stage, or is promoted into an environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
@@ -66,4 +66,28 @@ pub struct StageClosure {
     pub until: Option<String>,
     /// Why.
     pub reason: String,
+}
+
+/// `GET /v1/pipelines/{namespace}/{name}/plan`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PipelinePlan {
+    /// In the pipeline's order.
+    pub environments: Vec<PlannedEnvironment>,
+    /// The server's clock, RFC 3339.
+    pub now: String,
+}
+
+/// An environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PlannedEnvironment {
+    /// Its name.
+    pub name: String,
+    /// The windows of its promotions in words; empty: at any time.
+    pub windows: Vec<String>,
+    /// When nothing is promoted into it in the next 14 days, the first 100 times.
+    pub closures: Vec<StageClosure>,
 }

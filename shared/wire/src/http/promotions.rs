@@ -280,6 +280,9 @@ pub struct PromotionState {
     /// The pull request it made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<PullRequestState>,
+    /// Where the git host shows what it would change; not of one that has ended, nor where no commits are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare_url: Option<String>,
     /// The context of the sequence it triggered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keptn_context: Option<String>,

@@ -109,6 +109,9 @@ pub struct WaitItem {
     /// The pull request that waits to be merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Of a promotion: where the git host shows what it would change; absent: no commits are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare_url: Option<String>,
     /// The scope that it takes to act, for example `approve:production`; absent: there is nothing to do through the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needs: Option<String>,

@@ -30,7 +30,8 @@ use tower::ServiceExt;
 /// The tasks of a sequence.
 pub const TASKS: usize = 4;
 const BEGIN: Timestamp = Timestamp(1_795_000_000_000);
-const TOKEN: &str = "bench";
+/// What the API accepts.
+pub const TOKEN: &str = "bench";
 /// After this time, all timers of a sequence have fired.
 const OVER: Span = Span::minutes(60);
 /// What DynamoDB charges for each item besides its bytes.
@@ -60,9 +61,12 @@ pub struct Whole {
     pub stored: f64,
 }
 
-struct Stand {
-    world: World,
-    app: Served,
+/// The API and the engine of sequences on the in-memory world, with a project of one sequence of four tasks.
+pub struct Stand {
+    /// Where everything is.
+    pub world: World,
+    /// The API.
+    pub app: Served,
     engine: Sequences<AtOnce>,
     /// How much of the bus's log has reached the queue.
     delivered: usize,
@@ -72,7 +76,8 @@ struct Stand {
 }
 
 impl Stand {
-    fn new() -> Self {
+    /// With the project applied.
+    pub async fn new() -> Result<Self, Problem> {
         let world = World::new(BEGIN);
         let settings = Settings {
             tokens: Tokens::from_hex(&sha256_hex(TOKEN.as_bytes())),
@@ -87,7 +92,16 @@ impl Stand {
         };
         let app = router(Api::new(AtOnce::new(world.worker(0)), Limits::default(), settings));
         let engine = Sequences::new(AtOnce::new(world.worker(1)), Limits::default());
-        Self { world, app, engine, delivered: 0, said: 0, whole: Whole::default() }
+        let stand = Self { world, app, engine, delivered: 0, said: 0, whole: Whole::default() };
+        let tasks: Vec<String> = (1..=TASKS).map(|n| format!("{{name: task{n}}}")).collect();
+        let shipyard = format!(
+            "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: bench}}\n---\napiVersion: spec.keptn.sh/0.2.3\n\
+             kind: Shipyard\nmetadata: {{name: shipyard-bench}}\nspec: {{stages: [{{name: dev, sequences: [{{name: delivery, \
+             tasks: [{}]}}]}}]}}\n",
+            tasks.join(", ")
+        );
+        stand.post("/v1/apply", "application/yaml", shipyard).await?;
+        Ok(stand)
     }
 
     async fn post(&self, path: &str, kind: &str, body: String) -> Result<(), Problem> {
@@ -160,7 +174,17 @@ impl Stand {
         events.find(|event| event["type"] == ty && event["shkeptncontext"] == context)
     }
 
-    async fn sequence(&mut self, over: Over, context: &str) -> Result<(), Problem> {
+    /// Triggers a sequence, whose first task begins and does not end.
+    pub async fn begin(&mut self, context: &str) -> Result<(), Problem> {
+        let scope = Scope::new("bench", "dev", "cart");
+        self.say(Over::Http, scope.trigger("delivery", context, crate::bed::kilobyte(&scope))).await?;
+        let ty = "sh.keptn.event.task1.triggered";
+        let trigger = self.published(context, ty).ok_or_else(|| Problem(format!("{ty} was not published")))?;
+        self.say(Over::Http, answer(&trigger, "started", "executor", Map::new())).await
+    }
+
+    /// A whole sequence.
+    pub async fn sequence(&mut self, over: Over, context: &str) -> Result<(), Problem> {
         let scope = Scope::new("bench", "dev", "cart");
         self.say(over, scope.trigger("delivery", context, crate::bed::kilobyte(&scope))).await?;
         for task in 1..=TASKS {
@@ -194,14 +218,7 @@ impl Stand {
 
 /// One more sequence of a service that is known.
 pub async fn sequence(over: Over) -> Result<Whole, Problem> {
-    let mut stand = Stand::new();
-    let tasks: Vec<String> = (1..=TASKS).map(|n| format!("{{name: task{n}}}")).collect();
-    let shipyard = format!(
-        "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {{name: bench}}\n---\napiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\n\
-         metadata: {{name: shipyard-bench}}\nspec: {{stages: [{{name: dev, sequences: [{{name: delivery, tasks: [{}]}}]}}]}}\n",
-        tasks.join(", ")
-    );
-    stand.post("/v1/apply", "application/yaml", shipyard).await?;
+    let mut stand = Stand::new().await?;
     stand.sequence(over, "11111111-0000-4000-8000-000000000001").await?;
     let before = stand.whole();
     stand.sequence(over, "11111111-0000-4000-8000-000000000002").await?;

@@ -1,7 +1,7 @@
 //! `keelway-bench bill`: what an idle month costs, and a month of three teams. Amounts are counted in memory and in
 //! `infra/template.yaml`, prices are those of `infra/prices.json`. With `--write`, the tables replace those of `docs/costs.md`.
 
-mod counted;
+pub mod counted;
 mod month;
 mod template;
 

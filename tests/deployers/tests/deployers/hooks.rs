@@ -2,6 +2,7 @@
 
 use keelway_deployers_stand::stand::{Stand, definition, hook, version};
 use keelway_domain::address::Address;
+use keelway_domain::deployments::checkpoint::{Checkpoint, Ended};
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook, ImageTag, Tagged};
 use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Status};
@@ -46,6 +47,14 @@ fn hooks_run_in_their_places_and_are_told_what_is_deployed() {
     let payload = json!({"id": id, "namespace": "shop", "name": "cart-2", "config": "cart", "version": 2, "attempt": 1, "hook": "pre", "function": "check"});
     assert_eq!(calls[0].0, payload);
     assert_eq!(ids(&stand).len(), 3, "each hook has an id of its own");
+    let done = ["mid", "post", "pre"].map(|which| (which.to_owned(), Ended::Done));
+    assert_eq!(kept(&stand), (done.to_vec(), Some(100)));
+}
+
+/// What the API tells of the hooks of the last version, and of its share of the requests.
+fn kept(stand: &Stand) -> (Vec<(String, Ended)>, Option<u8>) {
+    let point = Checkpoint::of(&stand.last());
+    (point.hooks.into_iter().collect(), point.share)
 }
 
 /// The ids of all calls, each once.
@@ -59,6 +68,7 @@ fn a_pre_hook_that_aborts_changes_nothing() {
     let stand = failing(&with_pre(FailurePolicy::Abort), 1);
     stand.assert_ended(Status::Failed, "1");
     assert!(stand.log().is_empty());
+    assert_eq!(kept(&stand), (vec![("pre".to_owned(), Ended::Failed)], None), "it was given no requests");
     let message = stand.last().message;
     assert!(message.contains("hook pre failed: check ended with an error (Unhandled)"), "{message}");
 }
@@ -83,6 +93,7 @@ fn a_hook_that_is_ignored_is_told_in_the_log() {
     stand.assert_ended(Status::Complete, "2");
     assert!(stand.last().progress.tail.contains("hook pre failed: check ended"), "{}", stand.last().progress.tail);
     assert_eq!(stand.lambda.state().calls.len(), 1);
+    assert_eq!(kept(&stand), (vec![("pre".to_owned(), Ended::Ignored)], Some(100)));
 }
 
 /// H3.
@@ -115,6 +126,7 @@ fn a_post_hook_that_aborts_takes_the_alias_back() {
     let stand = failing(&with_post(FailurePolicy::Abort), 1);
     stand.assert_ended(Status::Failed, "1");
     assert_eq!(stand.log(), ["shop:live 2", "shop:live 1"]);
+    assert_eq!(kept(&stand), (vec![("post".to_owned(), Ended::Failed)], Some(0)), "the requests were taken back");
 }
 
 #[test]

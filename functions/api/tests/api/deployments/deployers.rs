@@ -6,6 +6,7 @@ use crate::deployments::versions::{
 use crate::stand::{Answer, Stand, TOKEN};
 use axum::body::Body;
 use axum::http::Request;
+use keelway_domain::deployments::checkpoint::{Checkpoint, Ended, Stage};
 use keelway_domain::deployments::{Call, LEASE, Progress, SOURCE as SOURCE_OF_KEELWAY};
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{Address, Deployments};
@@ -111,6 +112,13 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
     assert_eq!((&latest["status"], &latest["progress"]["message"]), (&json!("Running"), &json!("halfway")));
     assert_eq!(latest["progress"]["targets"]["eu"], json!({"status": "Running", "message": "50 %"}));
     assert_eq!((&latest["progress"]["tail"], &latest["progress"]["checkpoint"]), (&json!("line"), &json!("7")));
+    assert_eq!((&latest["share"], &latest["hooks"]), (&json!(null), &json!(null)), "only Keelway's own checkpoints tell them");
+    let hooks = [("pre".to_owned(), Ended::Ignored)].into();
+    let point = Checkpoint { stage: Stage::Post, share: Some(20), hooks, ..Checkpoint::default() };
+    assert_eq!(beat(&stand, &token, &json!({"running": true, "checkpoint": point.text()})).await.status, 200);
+    stand.work().await;
+    let latest = &status(&stand).await["latest"];
+    assert_eq!((&latest["share"], &latest["hooks"]), (&json!(20), &json!({"pre": "ignored", "post": "runs"})));
 
     ask(&mut stand, "pause", &json!({})).await;
     assert_eq!(beat(&stand, &token, &json!({"running": true})).await.json()["desired"], "pause", "P4");

@@ -3,6 +3,7 @@
 use crate::stand::Stand;
 use axum::http::header::{ETAG, LOCATION};
 use keelway_domain::time::Span;
+use keelway_wire::http::PipelinePlan;
 use serde_json::{Value, json};
 
 /// A pipeline over three environments; `promotion` is what stands under `promotion:`.
@@ -138,6 +139,8 @@ async fn the_state_tells_each_environment() {
     let promotion = &staging["promotion"];
     assert_eq!((&promotion["phase"], &promotion["revision"], &promotion["attempts"]), (&json!("created"), &json!("v2"), &json!(1)));
     assert_eq!(promotion["pullRequest"]["url"], "https://git.test/o/r/pulls/1");
+    let branch = promotion["pullRequest"]["branch"].as_str().unwrap();
+    assert_eq!(promotion["compareUrl"], format!("https://git.test/o/r/compare/main...{branch}"));
     assert_eq!(state["environments"][2]["promotion"], Value::Null);
     let open = stand.get(&format!("{CARTS}/pull-requests")).await.json();
     assert_eq!(open["pullRequests"].as_array().unwrap().len(), 1);
@@ -198,4 +201,39 @@ async fn explain_names_the_first_closed_gate_of_each_environment() {
     assert_eq!(explained(stand.get(&path).await.json())[0], "EnvironmentNotReady");
     stand.world.pass(Span::minutes(60));
     assert!(approved.headers.get(LOCATION).is_none());
+}
+
+#[tokio::test]
+async fn two_commits_are_compared_at_the_git_host_and_versions_are_not() {
+    let (old, new) = ("1".repeat(40), "2".repeat(40));
+    let mut stand = Stand::new();
+    stand.manifests(&manifest("carts", &manual(""))).await;
+    for namespace in ["dev", "staging", "prod"] {
+        stand.observe(namespace, &format!("main@sha1:{old}/R")).await;
+    }
+    stand.observe("dev", &format!("main@sha1:{new}/R")).await;
+    let waits = stand.get("/v1/wait").await.json();
+    assert_eq!(waits["items"][0]["reason"], "ApprovalNeeded", "{waits}");
+    assert_eq!(waits["items"][0]["compareUrl"], format!("https://git.test/o/r/compare/{old}...{new}"));
+    stand.observe("dev", "v3/R").await;
+    let waits = stand.get("/v1/wait").await.json();
+    assert_eq!((&waits["items"][0]["version"], &waits["items"][0]["compareUrl"]), (&json!("v3"), &Value::Null), "{waits}");
+}
+
+#[tokio::test]
+async fn the_plan_tells_when_environments_are_closed() {
+    let windows = "    windows: [{kind: allow, schedule: \"0 9 * * *\", duration: 1h}]\n";
+    let stand = stand(&format!("{windows}{BY_REQUEST}")).await;
+    let answer = stand.get(&format!("{CARTS}/plan")).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let plan: PipelinePlan = serde_json::from_value(answer.json()).unwrap();
+    assert_eq!(serde_json::to_value(&plan).unwrap(), answer.json(), "what clients are told to read is what is there");
+    let [dev, staging, _] = &plan.environments[..] else { panic!("{plan:?}") };
+    assert!(dev.windows.is_empty() && dev.closures.is_empty(), "nothing is promoted into the first one");
+    assert_eq!(staging.windows, ["allow 0 9 * * * for 1h UTC"]);
+    // It is noon: closed until the next morning, and then from ten o'clock on, each day.
+    assert_eq!(staging.closures.len(), 15);
+    assert_eq!(staging.closures[0].until.as_deref(), Some("2026-11-21T09:00:00.000Z"));
+    assert_eq!(staging.closures[1].from, "2026-11-21T10:00:00.000Z");
+    assert_eq!(stand.get("/v1/pipelines/shop/none/plan").await.status, 404);
 }

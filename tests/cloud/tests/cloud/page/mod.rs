@@ -2,12 +2,16 @@
 //! What is asserted are counts, sizes and what is shown, never how long something takes.
 
 mod acts;
+mod evaluations;
+mod fields;
 mod histories;
 mod live;
 mod pictures;
+mod provider;
 mod readers;
 mod safe;
 mod screens;
+mod sign_in;
 mod size;
 mod trouble;
 
@@ -30,6 +34,9 @@ pub fn tests() -> Vec<Test<Bed>> {
         acts::tests(),
         trouble::tests(),
         histories::tests(),
+        evaluations::tests(),
+        fields::tests(),
+        sign_in::tests(),
         pictures::tests(),
     ];
     let needs: &[Ability] = &[Ability::Functions, Ability::Browser];
@@ -116,7 +123,7 @@ fn token(bed: &Bed, project: &str, scopes: &[&str]) -> Result<String, Problem> {
 /// Every screen, of a project and a context; what is of something else is of `NAME`.
 fn addresses(project: &str, context: &str) -> Vec<String> {
     let screens = "environments deliveries waits pipelines pipelines/P/NAME deployments deployments/P/NAME calendar shipyard shipyard/P \
-                   operations/invalid operations/webhooks operations/tokens operations/audit operations/limits";
+                   evaluations evaluations/P/dev/NAME operations/invalid operations/webhooks operations/tokens operations/audit operations/limits";
     let of = |screen: &str| format!("#/{}", screen.replace("/P", &format!("/{project}")));
     screens.split_whitespace().map(of).chain([format!("#/delivery/{project}/{context}")]).collect()
 }

@@ -6,10 +6,12 @@ use keelway_cloud_tests::Outcome;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("page::criterion 12: no state is told by a colour alone", heard),
+        Test::new("page::criterion 12: in greys, states still differ", grey),
         Test::new("page::criterion 13: a narrow window, large letters, no motion, paper", small),
     ]
 }
@@ -47,6 +49,38 @@ fn heard(bed: &Bed) -> Outcome {
     }
     // Bars are for the eye: what they say stands beside them.
     same("bars that are heard", page.browser.count(".bars:not([aria-hidden=true])")?, 0)
+}
+
+/// The states of signs, and of bars in time.
+const SIGNS: [&str; 8] = ["pass", "warning", "fail", "runs", "person", "frozen", "waits", "void"];
+const BARS: [&str; 7] = ["pass", "warning", "fail", "runs", "person", "frozen", "waits"];
+
+fn grey(bed: &Bed) -> Outcome {
+    let scene = Scene::shared(bed)?;
+    let page = Page::signed_in(bed, &scene.token)?;
+    let browser = &page.browser;
+    page.world(bed, &TAME, 3)?;
+    // What a sign looks like, on whatever screen it is.
+    let mut seen: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for address in addresses("cart", "payments") {
+        page.open(&address)?;
+        let signs = browser.value("[...document.querySelectorAll('.sign')].map((s) => [s.classList[1], s.textContent])")?;
+        for sign in signs.as_array().into_iter().flatten() {
+            seen.entry(sign[0].to_string()).or_default().insert(sign[1].to_string());
+        }
+    }
+    ensure(seen.values().all(|looks| looks.len() == 1), || format!("a state has two signs: {seen:?}"))?;
+    let looks: BTreeSet<&String> = seen.values().flatten().collect();
+    ensure(looks.len() == seen.len() && seen.len() >= SIGNS.len() - 2, || format!("two states have one sign: {seen:?}"))?;
+    // Bars differ in pattern, frame or what stands above them, without their colours.
+    page.open(&scene.delivery())?;
+    let bars = "arguments[0].map((name) => { const bar = document.createElement('span'); bar.className = `bar ${name}`; \
+                document.querySelector('.bars').append(bar); const s = getComputedStyle(bar); \
+                const look = [s.backgroundImage.replace(/rgba?\\([^)]*\\)/g, ''), s.borderStyle, getComputedStyle(bar, '::after').content].join(' '); \
+                bar.remove(); return look; })";
+    let bars = browser.run(&format!("return {bars};"), &[json!(BARS)])?;
+    let looks: BTreeSet<String> = bars.as_array().into_iter().flatten().map(|look| look.to_string()).collect();
+    ensure(looks.len() == BARS.len(), || format!("bars of {BARS:?} look alike without colours: {bars}"))
 }
 
 fn small(bed: &Bed) -> Outcome {

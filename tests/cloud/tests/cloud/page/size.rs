@@ -35,36 +35,11 @@ fn small(bed: &Bed) -> Outcome {
 /// How many files the first screen takes.
 const FILES: u64 = 20;
 
-/// A project of this size, with one open execution, which a test may change.
-const LARGE: &str = r#"
-if (window.keelwayTest) {
-  const stages = ["dev", "test", "staging", "prod-eu", "prod-us"];
-  const since = new Date(Date.now() - 3_600_000).toISOString();
-  const cell = (n) => ({ stage: stages[n % 5], service: `service-${String(Math.floor(n / 5)).padStart(4, "0")}`, image: "registry.example/s:1.0",
-    since, shkeptncontext: `c${n}`, last: { sequence: "delivery", result: "pass", shkeptncontext: `c${n}` }, coming: [] });
-  keelwayTest.moving = [];
-  keelwayTest.stop();
-  keelwayTest.answer = (method, path, given) => {
-    const size = Number(given.get("pageSize") ?? 20), from = Number(given.get("nextPageKey") ?? 0);
-    if (path === "/v1/whoami") return undefined;
-    if (path === "/v1/project") return { body: { projects: [{ projectName: "large", stages: stages.map((stageName) => ({ stageName })) }], nextPageKey: "0" } };
-    if (path.endsWith("/environment")) {
-      let all = Array.from({ length: 5000 }, (_, n) => cell(n));
-      if (given.has("service")) all = all.filter((c) => c.service === given.get("service") && (!given.has("stage") || c.stage === given.get("stage")));
-      // `pageSize` counts services.
-      const [begin, end] = [from * 5, (from + size) * 5];
-      return { body: { environments: all.slice(begin, end), nextPageKey: end < all.length ? String(from + size) : "0" } };
-    }
-    if (path === "/v1/sequence-execution") return { body: { sequenceExecutions: keelwayTest.moving, nextPageKey: "0" } };
-    return { body: { items: [], states: [], nextPageKey: "0" } };
-  };
-}"#;
-
 fn large(bed: &Bed) -> Outcome {
     let scene = Scene::shared(bed)?;
     let page = Page::signed_in(bed, &scene.token)?;
     let browser = &page.browser;
-    browser.before(LARGE)?;
+    browser.before("window.keelwayTest?.stop(); window.keelwayTest?.large(1000);")?;
     page.open("#/environments?project=large")?;
     browser.until_text("h2", "1000 of 1000 services")?;
     browser.run("return keelwayTest.settled();", &[])?;

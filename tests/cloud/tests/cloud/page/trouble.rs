@@ -11,6 +11,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("page::criterion 14: when the API fails, the last data stay with their age and the cause", fails),
         Test::new("page::criterion 14: what is sent again has the key that it had", twice),
+        Test::new("page::what is gone, what never was, and a clock that is wrong are told, with a way out", odd),
     ]
 }
 
@@ -85,4 +86,28 @@ fn twice(bed: &Bed) -> Outcome {
         sent.as_array().into_iter().flatten().map(|request| request["key"].as_str().unwrap_or_default()).collect();
     ensure(keys.len() == 2 && keys[0] == keys[1] && keys[0].len() > 20, || format!("the keys are {keys:?}"))?;
     bed.observer.event(&scene.context, "sh.keptn.event.deployment.triggered", 1).map(drop)
+}
+
+fn odd(bed: &Bed) -> Outcome {
+    let scene = Scene::shared(bed)?;
+    let page = Page::signed_in(bed, &scene.token)?;
+    let browser = &page.browser;
+    let gone = "00000000-0000-4000-8000-000000000000";
+    for (address, told) in [
+        ("#/nothing".to_owned(), "There is no screen nothing: choose one above."),
+        (format!("#/delivery/{}/{gone}", scene.project), "There is no such delivery."),
+        (format!("#/pipelines/{}/none", scene.project), "It may have been deleted, or the address is wrong."),
+        ("#/operations/nothing".to_owned(), "It may have been deleted, or the address is wrong."),
+    ] {
+        page.open(&address)?;
+        browser.until_text("main", told)?;
+        page.calm(&address)?;
+    }
+    // A clock that is ten minutes ahead: times are the server's, and the reader is told.
+    browser.window()?;
+    page.sign_in(&scene.token)?;
+    browser.before("window.keelwayTest?.stop(Date.now() + 600_000);")?;
+    page.open(&scene.delivery())?;
+    browser.run("return keelwayTest.advance(1000);", &[])?;
+    browser.until_text(".age", "this computer's clock is wrong by 10 min; times are the server's")
 }
