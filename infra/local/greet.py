@@ -134,7 +134,7 @@ class Story:
 
     def config(self):
         text = self.keelway(self.env, "get", "deploymentconfigs", "-p", NAMESPACE, "--output", "json", capture=True)
-        return next((config for config in json.loads(text)["deploymentConfigs"] if config["name"] == CONFIG), {})
+        return next((config for config in json.loads(text)["items"] if config["name"] == CONFIG), {})
 
     def latest(self):
         """Number of the latest version; 0 if there is none."""

@@ -192,7 +192,7 @@ def watch(env, contexts):
 def states(env, contexts):
     """{context: overall phase} of these deliveries, as the API tells it."""
     page = json.loads(keelway(env, "get", "sequences", "--project", PROJECT, "--output", "json", capture=True))
-    return {state["shkeptncontext"]: state["phase"] for state in page["states"] if state["shkeptncontext"] in contexts}
+    return {state["shkeptncontext"]: state["phase"] for state in page["items"] if state["shkeptncontext"] in contexts}
 
 
 def play(env):

@@ -68,7 +68,9 @@ async fn add(api: &Api, what: &AddResource) -> Result<(), CliError> {
 
 fn path(of: &ResourcePlace) -> Vec<&str> {
     let mut path = vec!["project", of.project.as_str()];
-    for (kind, name) in [("stage", of.stage.as_ref().map(StageName::as_str)), ("service", of.service.as_ref().map(ServiceName::as_str))] {
+    for (kind, name) in
+        [("stage", of.stage.as_ref().map(StageName::as_str)), ("service", of.service.as_ref().map(ServiceName::as_str))]
+    {
         path.extend(name.into_iter().flat_map(|name| [kind, name]));
     }
     path.push("resource");

@@ -82,7 +82,7 @@ pub fn answered(data: &Value) -> Result<Provided, String> {
     provided_of(&data, &Slo::default())
 }
 
-/// Earlier evaluations, newest first: a list, or `events` of an answer of the API. Each is an `evaluation.finished`, its data, or
+/// Earlier evaluations, newest first: a list, `items` as the command prints them, or `events` of an answer of the API. Each is an `evaluation.finished`, its data, or
 /// `result` with `values` by the name of their indicator.
 ///
 /// # Errors
@@ -96,7 +96,7 @@ pub fn history(text: &str) -> Result<Vec<Earlier>, String> {
 /// # Errors
 /// What is wrong with it.
 pub fn history_of(value: &Value) -> Result<Vec<Earlier>, String> {
-    let list = value.get("events").unwrap_or(value);
+    let list = value.get("items").or_else(|| value.get("events")).unwrap_or(value);
     let list = list.as_array().ok_or("earlier evaluations are a list, newest first: write `[…]`")?;
     list.iter().enumerate().map(|(place, one)| earlier(one).map_err(|error| format!("evaluation {}: {error}", place + 1))).collect()
 }

@@ -33,7 +33,7 @@ fn approval(bed: &Bed) -> Outcome {
         ["trigger", "delivery", "--project", &project, "--service", "cart", "--image", "cart:1.0", "--watch", "--for-approval"];
     shell.fine(&words)?;
     let sequences = shell.json(&["get", "sequences", "--project", &project])?;
-    let state = &sequences["states"][0];
+    let state = &sequences["items"][0];
     ensure(state["phase"] == "waitingForApproval", || format!("it does not wait: {state}"))?;
     let context = state["shkeptncontext"].as_str().unwrap_or_default().to_owned();
     shell.fine(&["approve", &context, "--project", &project])?;
@@ -86,13 +86,13 @@ fn revisions(bed: &Bed) -> Outcome {
     apply("{name: dev}, {name: prod}", &[])?;
     apply("{name: test}", &["--dry-run"])?;
     let list = shell.json(&["get", "shipyard", &project, "--revisions"])?;
-    let known = list["revisions"].as_array().cloned().unwrap_or_default();
+    let known = list["items"].as_array().cloned().unwrap_or_default();
     ensure(known.len() == 2 && known[0]["inForce"] == true, || format!("not two revisions: {list}"))?;
     let diff = shell.json(&["diff", "shipyard", &project, "1", "2"])?;
     ensure(diff["changes"][0]["field"] == "spec.stages[prod]", || format!("another difference: {diff}"))?;
     shell.fine(&["rollback", "shipyard", &project, "--to", "1"])?;
     let list = shell.json(&["get", "shipyard", &project, "--revisions"])?;
-    let (newest, oldest) = (&list["revisions"][0], &list["revisions"][2]);
+    let (newest, oldest) = (&list["items"][0], &list["items"][2]);
     ensure(newest["number"] == 3 && newest["revision"] == oldest["revision"], || format!("it is not back: {list}"))?;
     let text = shell.json(&["get", "shipyard", &project])?;
     ensure(text["spec"]["stages"][1].is_null(), || format!("another shipyard is in force: {text}"))

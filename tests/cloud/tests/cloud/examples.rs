@@ -116,7 +116,7 @@ fn hello(bed: &Bed) -> Outcome {
         ensure(timeline.contains(word), || format!("the timeline does not speak of {word}:\n{timeline}"))?;
     }
     let sequences = shell.json(&["get", "sequences", "--project", project])?;
-    let state = &sequences["states"][0];
+    let state = &sequences["items"][0];
     ensure(state["state"] == "finished", || format!("it is not finished: {state}"))?;
     let said = |events: &[Value]| events.iter().any(|event| event.to_string().contains("hello, service1"));
     shell.events(project, text(&state["shkeptncontext"]), said)?;
@@ -137,7 +137,7 @@ fn keptn(bed: &Bed, shown: &Shown) -> Outcome {
     let wanted: Vec<(&str, &str)> = shown.passes.iter().map(|name| (*name, "pass")).collect();
     ensure(ends(&events) == wanted, || format!("ended: {:?}\nwanted: {wanted:?}", ends(&events)))?;
     let state = || shell.json(&["get", "sequences", "--project", shown.name, "--context", text(&context)]);
-    let finished = || Ok((state()?["states"][0]["state"] == "finished").then_some(()));
+    let finished = || Ok((state()?["items"][0]["state"] == "finished").then_some(()));
     until("the end of the sequence", finished, || format!("{:?}", state()))?;
     executor.end()
 }
@@ -193,7 +193,7 @@ fn approve_all(bed: &Bed, deliveries: &[Delivery]) -> Result<Vec<String>, Proble
     };
     let look = || {
         let page = shell.json(&["get", "sequences", "--project", "shop"])?;
-        for state in page["states"].as_array().into_iter().flatten().filter(|state| state["phase"] == "waitingForApproval") {
+        for state in page["items"].as_array().into_iter().flatten().filter(|state| state["phase"] == "waitingForApproval") {
             let context = text(&state["shkeptncontext"]).to_owned();
             if !approved.contains(&context) {
                 shell.fine(&["approve", &context])?;

@@ -39,7 +39,8 @@ const UNSEEN: [(&str, &str, &str); 20] = [
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
 const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
-const METRICS: &str = "the examples ask a Prometheus; CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
+const METRICS: &str =
+    "the examples ask a Prometheus; CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 
 pub fn tests() -> Vec<Test<Bed>> {

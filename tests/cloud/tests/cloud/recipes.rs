@@ -118,6 +118,6 @@ fn action(bed: &Bed) -> Outcome {
         ensure(!out.contains(hidden), || format!("{hidden:?} is there:\n{out}\n{err}"))?;
     }
     let sequences = shell.json(&["get", "sequences", "--project", &project])?;
-    let count = sequences["states"].as_array().map(Vec::len);
+    let count = sequences["items"].as_array().map(Vec::len);
     ensure(count == Some(2), || format!("the same step triggered again: {sequences}"))
 }

@@ -74,7 +74,7 @@ impl Shell<'_> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let read = || -> Result<Vec<Value>, Problem> {
             let found = self.json(&["get", "events", "--context", context, "--project", project])?;
-            let events = found.as_array().or_else(|| found["events"].as_array());
+            let events = found.as_array().or_else(|| found["items"].as_array());
             let mut events = events.cloned().ok_or_else(|| Problem(format!("no list of events: {found}")))?;
             events.sort_by_key(|event| text(&event["time"]));
             Ok(events)
