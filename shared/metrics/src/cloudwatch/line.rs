@@ -64,12 +64,8 @@ fn metric(text: &str) -> Result<(String, Map<String, Value>), String> {
     let brace = rest.find('{').filter(|brace| rest[..*brace].matches('"').count() % 2 == 0);
     let (name, dimensions, behind) = match (brace, colon) {
         (Some(brace), _) if rest[brace..].contains('}') => {
-            let close = outside
-                .iter()
-                .copied()
-                .find(|at| *at > brace)
-                .map_or(rest.len(), |at| at - usize::from(!rest[..at].ends_with('}')));
-            let close = rest[..close].rfind('}').ok_or_else(|| wrong("its `{` is never closed"))?;
+            let end = outside.iter().copied().find(|at| *at > brace).unwrap_or(rest.len());
+            let close = rest[..end].rfind('}').filter(|close| *close > brace).ok_or_else(|| wrong("its `{` is never closed"))?;
             (&rest[..brace], &rest[brace + 1..close], &rest[close + 1..])
         }
         (Some(_), _) => return Err(wrong("its `{` is never closed")),
