@@ -6,6 +6,7 @@ mod artifact_source;
 mod cluster;
 pub mod deployment_config;
 mod git_host;
+mod metrics_source;
 pub mod pipeline;
 mod schedule;
 mod webhook_subscription;
@@ -30,6 +31,7 @@ static KINDS: &[Kind] = &[
     cluster::KIND,
     deployment_config::KIND,
     artifact_source::KIND,
+    metrics_source::KIND,
     webhook_subscription::KIND,
     git_host::KIND,
 ];

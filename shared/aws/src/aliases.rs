@@ -52,7 +52,7 @@ fn routing(route: &Route) -> Value {
 }
 
 /// Code and message of an error.
-fn error_of(answered: &Answered) -> (String, String) {
+pub(crate) fn error_of(answered: &Answered) -> (String, String) {
     let json: Value = serde_json::from_slice(&answered.body).unwrap_or_default();
     let text = |name: &str| json[name].as_str().map(str::to_owned);
     let header = answered.headers.get("x-amzn-errortype").map(str::to_owned);

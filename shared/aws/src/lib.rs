@@ -12,6 +12,7 @@ mod expression;
 mod http;
 pub mod knock;
 pub mod meter;
+mod metrics;
 mod queue;
 mod runners;
 mod secrets;
@@ -92,6 +93,7 @@ struct Inner {
     scheduler: aws_sdk_scheduler::Client,
     sqs: aws_sdk_sqs::Client,
     signed: signed::Signed,
+    roles: metrics::Roles,
 }
 
 impl Aws {
@@ -134,6 +136,7 @@ impl Aws {
             scheduler: aws_sdk_scheduler::Client::new(config),
             sqs: aws_sdk_sqs::Client::new(config),
             signed: signed::Signed::new(config),
+            roles: metrics::Roles::default(),
         };
         Self { inner: Arc::new(inner) }
     }

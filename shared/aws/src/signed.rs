@@ -13,6 +13,7 @@ use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use keelway_engine::ports::PortError;
+use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 use tokio::time::timeout;
@@ -76,18 +77,22 @@ impl Signed {
         format!("{}{}", endpoint.trim_end_matches('/'), ask.path)
     }
 
-    async fn credentials(&self, name: &'static str) -> Result<Credentials, PortError> {
+    /// The function's own credentials.
+    pub(crate) async fn credentials(&self, name: &'static str) -> Result<Credentials, PortError> {
         let provider = self.config.credentials_provider().ok_or_else(|| retry(name, "there are no credentials"))?;
         provider.provide_credentials().await.map_err(|error| retry(name, format!("no credentials: {error}")))
     }
 
-    /// Signs a request.
-    pub(crate) fn request(&self, ask: &Ask<'_>, credentials: Credentials, at: SystemTime) -> Result<HttpRequest, PortError> {
+    /// The headers that sign a request to a URL.
+    pub(crate) fn signature(
+        &self,
+        (ask, url): (&Ask<'_>, &str),
+        credentials: Credentials,
+        at: SystemTime,
+    ) -> Result<Vec<(String, String)>, PortError> {
         let bad = |error: &dyn std::fmt::Display| refused(ask.name, error.to_string());
-        let url = self.url(ask);
-        let headers = || ask.headers.iter().copied();
         let body = SignableBody::Bytes(ask.body.as_bytes());
-        let unsigned = SignableRequest::new(ask.method, &url, headers(), body).map_err(|error| bad(&error))?;
+        let unsigned = SignableRequest::new(ask.method, url, ask.headers.iter().copied(), body).map_err(|error| bad(&error))?;
         let identity = credentials.into();
         let settings = v4::SigningParams::builder()
             .identity(&identity)
@@ -99,11 +104,19 @@ impl Signed {
             .map_err(|error| bad(&error))?
             .into();
         let signed = sign(unsigned, &settings).map_err(|error| bad(&error))?;
+        Ok(signed.output().headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// Signs a request.
+    pub(crate) fn request(&self, ask: &Ask<'_>, credentials: Credentials, at: SystemTime) -> Result<HttpRequest, PortError> {
+        let bad = |error: &dyn std::fmt::Display| refused(ask.name, error.to_string());
+        let url = self.url(ask);
+        let signature = self.signature((ask, &url), credentials, at)?;
         let mut request = HttpRequest::new(SdkBody::from(ask.body.clone()));
         request.set_method(ask.method).map_err(|error| bad(&error))?;
         request.set_uri(url.as_str()).map_err(|error| bad(&error))?;
-        add(request.headers_mut(), headers());
-        add(request.headers_mut(), signed.output().headers());
+        add(request.headers_mut(), ask.headers.iter().copied());
+        add(request.headers_mut(), signature.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         Ok(request)
     }
 
@@ -119,8 +132,17 @@ impl Signed {
 
     /// Signs a request, sends it, and waits for the answer.
     pub(crate) async fn ask(&self, ask: &Ask<'_>) -> Result<Answered, PortError> {
+        self.ask_as(ask, self.credentials(ask.name)).await
+    }
+
+    /// The same with other credentials.
+    pub(crate) async fn ask_as(
+        &self,
+        ask: &Ask<'_>,
+        credentials: impl Future<Output = Result<Credentials, PortError>> + Send,
+    ) -> Result<Answered, PortError> {
         let asking = async {
-            let request = self.request(ask, self.credentials(ask.name).await?, SystemTime::now())?;
+            let request = self.request(ask, credentials.await?, SystemTime::now())?;
             meter::request(ask.name);
             self.send(ask.name, request).await
         };
@@ -169,8 +191,12 @@ pub(crate) mod tests {
         body: &'static str,
     ) -> (Signed, Arc<Mutex<Vec<HttpRequest>>>) {
         let seen = Arc::new(Mutex::new(vec![]));
-        let connector = SharedHttpConnector::new(Answers(status, headers, body, seen.clone()));
-        (Signed::with(&config("eu-central-1"), connector), seen)
+        (through(Answers(status, headers, body, seen.clone())), seen)
+    }
+
+    /// A client of this connector.
+    pub(crate) fn through(connector: impl HttpConnector + 'static) -> Signed {
+        Signed::with(&config("eu-central-1"), SharedHttpConnector::new(connector))
     }
 
     fn ask(path: &str) -> Ask<'_> {

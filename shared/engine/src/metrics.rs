@@ -1,7 +1,8 @@
-//! The port to sources of metrics.
+//! The port to sources of metrics, and what they need of AWS.
 
 use crate::ports::PortError;
-use keelway_domain::evaluation::{Measured, MetricsSource, Period, Query};
+use keelway_domain::evaluation::{CloudWatch, Measured, MetricsSource, Period, Prometheus, Query};
+use serde_json::Value;
 use std::future::Future;
 
 /// Sources of metrics.
@@ -21,4 +22,27 @@ pub trait Metrics: Send + Sync {
         queries: &[Query],
         period: Period,
     ) -> impl Future<Output = Result<Vec<Measured>, PortError>> + Send;
+}
+
+/// Requests with credentials of AWS: the function's own, or those of the role that a source names.
+pub trait Credentialed: Send + Sync {
+    /// `GetMetricData` of CloudWatch. The inner error is why CloudWatch finds the request itself wrong, such as a query that it
+    /// cannot read, in its words.
+    ///
+    /// Errors: [`PortError::Retry`] when it is busy or does not answer, [`PortError::Refused`] when the credentials do not suffice.
+    fn metric_data(
+        &self,
+        of: &CloudWatch,
+        request: &Value,
+    ) -> impl Future<Output = Result<Result<Value, String>, PortError>> + Send;
+
+    /// The headers that sign a `POST` of this form to an Amazon Managed Service for Prometheus.
+    ///
+    /// Errors: as [`metric_data`](Self::metric_data).
+    fn signature(
+        &self,
+        of: &Prometheus,
+        url: &str,
+        body: &str,
+    ) -> impl Future<Output = Result<Vec<(String, String)>, PortError>> + Send;
 }

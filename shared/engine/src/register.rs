@@ -11,7 +11,7 @@ pub fn partitions() -> impl Iterator<Item = &'static Partition> {
     let sequences = [sequences::keys::PARTITIONS, projects::keys::PARTITIONS, schedules::keys::PARTITIONS];
     let beside = [resources::keys::PARTITIONS, keptn::keys::PARTITIONS];
     let others = [promotions::keys::PARTITIONS, deployments::keys::PARTITIONS, webhooks::keys::PARTITIONS];
-    let measured = [evaluations::keys::PARTITIONS];
+    let measured = [evaluations::keys::PARTITIONS, evaluations::sources::PARTITIONS];
     let shared = [access::PARTITIONS, keys::PARTITIONS];
     sequences.into_iter().chain(beside).chain(others).chain(measured).chain(shared).flatten().copied()
 }

@@ -15,6 +15,7 @@ pub mod deployments;
 pub mod exec;
 pub mod fork;
 pub mod halves;
+pub mod metrics;
 pub mod plain;
 pub mod promotions;
 pub mod queue;

@@ -47,6 +47,7 @@ planned! {
     GitHost(manifest::GitHostManifest),
     DeploymentConfig(Box<manifest::DeploymentConfigManifest>),
     ArtifactSource(manifest::ArtifactSourceManifest),
+    MetricsSource(manifest::MetricsSourceManifest),
     Webhook(Box<manifest::WebhookManifest>),
 }
 
@@ -126,6 +127,7 @@ pub async fn plan<P: Ports>(
             Written::GitHost(manifest) => Planned::GitHost(manifest),
             Written::DeploymentConfig(manifest) => Planned::DeploymentConfig(manifest),
             Written::ArtifactSource(manifest) => Planned::ArtifactSource(manifest),
+            Written::MetricsSource(manifest) => Planned::MetricsSource(manifest),
             Written::Webhook(manifest) => Planned::Webhook(manifest),
         });
     }

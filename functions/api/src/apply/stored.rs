@@ -16,10 +16,12 @@ use keelway_domain::names::ProjectName;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::{BorderGap, BorderPage};
-use keelway_wire::manifest::{ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, PipelineManifest};
+use keelway_wire::manifest::{
+    ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, MetricsSourceManifest, PipelineManifest,
+};
 
 /// The kinds that can name something outside of their namespace, in the order of the search.
-const KINDS: [&str; 5] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster", "ArtifactSource"];
+const KINDS: [&str; 6] = ["Shipyard", "DeploymentConfig", "Pipeline", "Cluster", "ArtifactSource", "MetricsSource"];
 /// The number of artifact sources in one read.
 const SOURCES: u32 = 100;
 
@@ -114,7 +116,8 @@ impl<P: Ports> Stored<'_, P> {
             }
             "DeploymentConfig" => self.everywhere::<DeploymentConfigManifest>(from, limit).await?,
             "Pipeline" => self.everywhere::<PipelineManifest>(from, limit).await?,
-            _ => self.everywhere::<ClusterManifest>(from, limit).await?,
+            "Cluster" => self.everywhere::<ClusterManifest>(from, limit).await?,
+            _ => self.everywhere::<MetricsSourceManifest>(from, limit).await?,
         })
     }
 

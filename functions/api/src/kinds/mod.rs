@@ -9,6 +9,7 @@ pub mod deployment_config;
 mod document;
 mod git_host;
 mod kept;
+mod metrics_source;
 mod pipeline;
 pub mod routes;
 mod schedule;
@@ -28,7 +29,9 @@ use keelway_domain::address::Address;
 use keelway_domain::border::{Counted, Home, Vouched};
 use keelway_engine::ports::Ports;
 use keelway_engine::refusal::Refusal;
-use keelway_wire::manifest::{ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Finding, PipelineManifest};
+use keelway_wire::manifest::{
+    ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Finding, MetricsSourceManifest, PipelineManifest,
+};
 use std::future::Future;
 
 /// How findings call the text of a request.
@@ -92,18 +95,25 @@ pub trait Kind: Send + Sync + 'static {
 
 /// The routes of the kinds that are shown as they are applied. Those of pipelines and deployment configs stand with what they show.
 pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
-    let kinds =
-        [artifact_source::of_kind(), cluster::of_kind(), git_host::of_kind(), schedule::of_kind(), webhook_subscription::of_kind()];
+    let kinds = [
+        artifact_source::of_kind(),
+        cluster::of_kind(),
+        git_host::of_kind(),
+        metrics_source::of_kind(),
+        schedule::of_kind(),
+        webhook_subscription::of_kind(),
+    ];
     kinds.into_iter().flatten().collect()
 }
 
-/// What keeps a project from being deleted, some of each kind. Pipelines and configs would go on without the project; clusters and
-/// artifact sources, and who vouched for them, would belong to the next project of its name.
+/// What keeps a project from being deleted, some of each kind. Pipelines and configs would go on without the project; clusters,
+/// sources of artifacts and of metrics, and who vouched for them, would belong to the next project of its name.
 pub async fn inside<P: Ports>(api: &Api<P>, project: &str) -> Answer<Vec<String>> {
     let mut inside = some::<PipelineManifest, P>(api, project).await?;
     inside.extend(some::<DeploymentConfigManifest, P>(api, project).await?);
     inside.extend(some::<ClusterManifest, P>(api, project).await?);
     inside.extend(some::<ArtifactSourceManifest, P>(api, project).await?);
+    inside.extend(some::<MetricsSourceManifest, P>(api, project).await?);
     Ok(inside)
 }
 

@@ -66,3 +66,13 @@ pub fn named(text: &str, service: &str, ty: &str) -> Option<Named> {
         _ => None,
     }
 }
+
+/// A role, by its ARN. Its name has its path in front, as in the ARN.
+pub fn role(text: &str) -> Option<Named> {
+    let ["arn", partition, "iam", "", account, resource] = text.split(':').collect::<Vec<_>>()[..] else { return None };
+    let name = resource.strip_prefix("role/")?;
+    let letter = |c: char| c.is_ascii_alphanumeric() || "+=,.@_-".contains(c);
+    let sound = is_name(partition) && account.len() == 12 && is_account(account) && name.len() <= 512;
+    let named = name.split('/').all(|part| !part.is_empty() && ![".", ".."].contains(&part) && part.chars().all(letter));
+    (sound && named).then(|| Named { name: name.to_owned(), region: None, account: Some(account.to_owned()) })
+}

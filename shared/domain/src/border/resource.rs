@@ -25,13 +25,15 @@ pub enum ResourceKind {
     Builds,
     /// Repositories of git hosts, as URLs.
     Repositories,
-    /// Servers of the Kubernetes API, as URLs.
+    /// Servers of the Kubernetes API and of Prometheus, as URLs.
     Servers,
+    /// Metrics that are read with credentials of AWS: `cloudwatch` or `prometheus`, and `/<role>` if a role is assumed.
+    Metrics,
 }
 
 impl ResourceKind {
     /// Every kind.
-    pub const ALL: [ResourceKind; 8] = [
+    pub const ALL: [ResourceKind; 9] = [
         ResourceKind::Functions,
         ResourceKind::HookFunctions,
         ResourceKind::Packages,
@@ -40,6 +42,7 @@ impl ResourceKind {
         ResourceKind::Builds,
         ResourceKind::Repositories,
         ResourceKind::Servers,
+        ResourceKind::Metrics,
     ];
 
     /// The field of the kind in a policy's `spec.allows`.
@@ -53,6 +56,7 @@ impl ResourceKind {
             ResourceKind::Builds => "builds",
             ResourceKind::Repositories => "repositories",
             ResourceKind::Servers => "servers",
+            ResourceKind::Metrics => "metrics",
         }
     }
 
@@ -67,12 +71,13 @@ impl ResourceKind {
             ResourceKind::Builds => "build",
             ResourceKind::Repositories => "repository",
             ResourceKind::Servers => "server",
+            ResourceKind::Metrics => "source of metrics",
         }
     }
 
     /// Whether resources of this kind are in a region and an account.
     pub fn has_place(self) -> bool {
-        matches!(self, Self::Functions | Self::HookFunctions | Self::Tasks | Self::Builds)
+        matches!(self, Self::Functions | Self::HookFunctions | Self::Tasks | Self::Builds | Self::Metrics)
     }
 }
 
@@ -131,7 +136,11 @@ impl Resource {
             ResourceKind::Functions | ResourceKind::HookFunctions => aws::function(text),
             ResourceKind::Builds => aws::named(text, "codebuild", "project"),
             ResourceKind::Tasks => return Self::task(None, text),
-            ResourceKind::Packages | ResourceKind::Images | ResourceKind::Repositories | ResourceKind::Servers => None,
+            ResourceKind::Packages
+            | ResourceKind::Images
+            | ResourceKind::Repositories
+            | ResourceKind::Servers
+            | ResourceKind::Metrics => None,
         };
         let Named { name, region, account } = found.ok_or_else(|| Unreadable::of(kind, text))?;
         Ok(Self { kind, name, region, account })
@@ -151,6 +160,22 @@ impl Resource {
         }
         let (region, account) = (task.region.or(cluster.region), task.account.or(cluster.account));
         Ok(Self { kind, name: format!("{}/{}", cluster.name, task.name), region, account })
+    }
+
+    /// Metrics of `cloudwatch` or `prometheus` in a region, read with the function's own credentials or as this role.
+    ///
+    /// # Errors
+    /// The role is no ARN of a role.
+    pub fn metrics(of: &str, region: Option<&str>, role: Option<&str>) -> Result<Self, Unreadable> {
+        let kind = ResourceKind::Metrics;
+        let (name, account) = match role {
+            None => (of.to_owned(), None),
+            Some(role) => {
+                let Named { name, account, .. } = aws::role(role).ok_or_else(|| Unreadable::of(kind, role))?;
+                (format!("{of}/{name}"), account)
+            }
+        };
+        Ok(Self { kind, name, region: region.map(str::to_owned), account })
     }
 
     /// The repository of an image, without tag and digest.
@@ -260,9 +285,24 @@ mod tests {
     }
 
     #[test]
+    fn metrics_are_those_of_an_account_and_of_a_role() {
+        let of = |region, role| Resource::metrics("cloudwatch", region, role).unwrap().to_string();
+        assert_eq!(of(None, None), "source of metrics cloudwatch");
+        assert_eq!(
+            of(Some("eu-west-1"), Some("arn:aws:iam::123456789012:role/keelway/metrics")),
+            "source of metrics cloudwatch/keelway/metrics (eu-west-1, 123456789012)"
+        );
+        for role in
+            ["metrics", "arn:aws:iam::12:role/a", "arn:aws:iam::123456789012:user/a", "arn:aws:iam::123456789012:role/", "*"]
+        {
+            assert!(Resource::metrics("cloudwatch", None, Some(role)).is_err(), "{role}");
+        }
+    }
+
+    #[test]
     fn a_place_tells_apart_what_has_an_arn() {
-        use ResourceKind::{Builds, Functions, HookFunctions, Tasks};
+        use ResourceKind::{Builds, Functions, HookFunctions, Metrics, Tasks};
         let placed: Vec<ResourceKind> = ResourceKind::ALL.into_iter().filter(|kind| kind.has_place()).collect();
-        assert_eq!(placed, [Functions, HookFunctions, Tasks, Builds]);
+        assert_eq!(placed, [Functions, HookFunctions, Tasks, Builds, Metrics]);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::deployments::definition::Definition as Config;
 use crate::deployments::registry::ArtifactSource;
+use crate::evaluation::MetricsSource;
 use crate::promotions::definition::Definition as Pipeline;
 use crate::promotions::registry::{Cluster, GitHost};
 use crate::schedules::Spec as Schedule;
@@ -45,7 +46,7 @@ macro_rules! vouched {
     )*};
 }
 
-vouched!(Config, Pipeline, Cluster, ArtifactSource);
+vouched!(Config, Pipeline, Cluster, ArtifactSource, MetricsSource);
 
 /// Only administrators of the installation may apply git hosts.
 impl Vouched for GitHost {

@@ -1,5 +1,6 @@
 //! Where values come from, and what is asked there.
 
+use crate::border::{Resource, ResourceKind, Unreadable};
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,25 @@ impl MetricsSource {
             MetricsApi::Prometheus(_) => Span::seconds(0),
             MetricsApi::Cloudwatch(_) => Span::seconds(90),
         })
+    }
+
+    /// What it uses of the installation, with the field that names it: the server that is asked, and whose metrics are read with
+    /// credentials of AWS.
+    pub fn resources(&self) -> Vec<(&'static str, Result<Resource, Unreadable>)> {
+        match &self.api {
+            MetricsApi::Prometheus(Prometheus { url, region, role, .. }) => {
+                let mut all = vec![("spec.prometheus.url", Ok(Resource::named(ResourceKind::Servers, url.as_str())))];
+                if region.is_some() {
+                    let field = if role.is_some() { "spec.prometheus.role" } else { "spec.prometheus.region" };
+                    all.push((field, Resource::metrics("prometheus", region.as_deref(), role.as_deref())));
+                }
+                all
+            }
+            MetricsApi::Cloudwatch(CloudWatch { region, role }) => {
+                let field = if role.is_some() { "spec.cloudwatch.role" } else { "spec.cloudwatch" };
+                vec![(field, Resource::metrics("cloudwatch", region.as_deref(), role.as_deref()))]
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod artifact_source;
 mod cluster;
 mod deployment_config;
 mod git_host;
+mod metrics_source;
 mod pipeline;
 mod webhook_subscription;
 
@@ -12,6 +13,7 @@ pub use artifact_source::ArtifactSources;
 pub use cluster::Clusters;
 pub use deployment_config::DeploymentConfigs;
 pub use git_host::GitHosts;
+pub use metrics_source::MetricsSources;
 pub use pipeline::Pipelines;
 pub use webhook_subscription::WebhookSubscriptions;
 

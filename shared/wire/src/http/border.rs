@@ -73,7 +73,7 @@ impl From<&Pattern> for PatternState {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct BorderGap {
-    /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline`, `Cluster` or `ArtifactSource`.
+    /// The kind of the manifest: `Shipyard`, `DeploymentConfig`, `Pipeline`, `Cluster`, `ArtifactSource` or `MetricsSource`.
     pub kind: String,
     /// Its namespace; of a shipyard its project.
     pub namespace: String,

@@ -36,8 +36,8 @@ pub struct Applied {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct AppliedDocument {
-    /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource` or
-    /// `WebhookSubscription`.
+    /// `Project`, `Shipyard`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`,
+    /// `MetricsSource` or `WebhookSubscription`.
     pub kind: String,
     /// `metadata.name`
     pub name: String,

@@ -190,6 +190,11 @@ fn check_name(name: &str, kind: ResourceKind, (at, path): (&Node, &str), report:
             (!both).then(|| "write `<registry>/<repository>`, without tag and digest".into())
         }
         ResourceKind::Repositories | ResourceKind::Servers => url(name),
+        ResourceKind::Metrics => {
+            let known = first.contains(['*', '?']) || ["cloudwatch", "prometheus"].contains(&first);
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "+=,.@_-/*?".contains(c));
+            (!known || !plain).then(|| "write `cloudwatch` or `prometheus`, and `/<role>` behind it for one that is assumed".into())
+        }
     };
     if let Some(wrong) = wrong {
         report.error(at, path, format!("{name:?} is the name of no {}: {wrong}", kind.word()));

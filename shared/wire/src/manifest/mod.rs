@@ -12,6 +12,7 @@ mod evaluation;
 mod finding;
 mod levels;
 mod mark;
+mod metrics_source;
 mod migrate;
 mod named;
 mod names;
@@ -39,6 +40,7 @@ pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, Rollback
 pub use evaluation::{Checked, Resource, check};
 pub(crate) use evaluation::{indicators, objectives};
 pub use finding::{Finding, Severity};
+pub use metrics_source::MetricsSourceManifest;
 pub use migrate::{Migrated, migrate};
 pub use pipeline::PipelineManifest;
 pub use project::ProjectManifest;
@@ -161,6 +163,8 @@ documents! {
         "DeploymentConfig", "deployment config", configs::CONFIG, deployments::deployment_config, |one| at(&one.namespace, &one.name);
     ArtifactSource(ArtifactSourceManifest):
         "ArtifactSource", "artifact source", artifacts::SOURCE, deployments::artifact_source, |one| at(&one.namespace, &one.name);
+    MetricsSource(MetricsSourceManifest):
+        "MetricsSource", "metrics source", metrics_sources::SOURCE, metrics_source::read, |one| at(&one.namespace, &one.name);
     Webhook(Box<WebhookManifest>):
         "WebhookSubscription", "webhook", webhooks::WEBHOOK, webhook::read, |one| at(&one.namespace, &one.name);
 }

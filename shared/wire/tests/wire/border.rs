@@ -140,7 +140,7 @@ fn policies_that_are_wrong_say_what_to_write() {
     error: shipyard.yaml:8:7: spec.policy.allows.function: is not a field of `allows`: write `functions`
       8 |       function: [a]
         |       ^
-    error: shipyard.yaml:9:7: spec.policy.allows.lambdas: is not a field of `allows`: leave it out; it has `functions`, `hookFunctions`, `packages`, `images`, `tasks`, `builds`, `repositories`, `servers`
+    error: shipyard.yaml:9:7: spec.policy.allows.lambdas: is not a field of `allows`: leave it out; it has `functions`, `hookFunctions`, `packages`, `images`, `tasks`, `builds`, `repositories`, `servers`, `metrics`
       9 |       lambdas: [a]
         |       ^
     error: shipyard.yaml:10:19: spec.policy.allows.functions[0]: "arn:aws:lambda:eu-west-1:1:function:a" is the name of no function: write the name only; `{name: …, region: …, account: …}` names another place
@@ -233,13 +233,15 @@ fn no_manifest_says_that_it_is_vouched_for() {
         "spec": {"vouched": true, "appRef": {"apiVersion": "v2", "kind": "HelmRelease", "name": "web"},
                  "environments": [{"name": "dev", "targets": [{"namespace": "dev"}]}]}
     });
-    for text in [cluster, source, &config.to_string(), &pipeline.to_string()] {
+    let metrics = "apiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: p, namespace: shop}\nspec: {cloudwatch: {}, vouched: true}\n";
+    for text in [cluster, source, metrics, &config.to_string(), &pipeline.to_string()] {
         let parsed = parse(text);
         assert!(parsed.findings.iter().any(|finding| finding.path.ends_with("vouched")), "{text}");
         for document in parsed.documents {
             let vouched = match document {
                 Document::Cluster(manifest) => manifest.cluster.vouched,
                 Document::ArtifactSource(manifest) => manifest.artifacts.vouched,
+                Document::MetricsSource(manifest) => manifest.metrics.vouched,
                 Document::DeploymentConfig(manifest) => manifest.definition.is_some_and(|definition| definition.vouched),
                 Document::Pipeline(manifest) => manifest.definition.vouched,
                 other => panic!("{other:?}"),

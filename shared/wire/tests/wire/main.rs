@@ -9,6 +9,7 @@ mod evaluation;
 mod everything;
 mod examples;
 mod manifest;
+mod metrics_source;
 mod migrate;
 mod observation;
 mod pipeline;

@@ -253,7 +253,7 @@ fn a_finding_travels_in_problem_details() {
         serde_json::to_value(finding).unwrap(),
         json!({
             "severity": "error", "file": "shipyard.yaml", "line": 1, "column": 7, "path": "kind",
-            "message": "\"Deployment\" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `WebhookSubscription`, `List`, `Template`",
+            "message": "\"Deployment\" is not a kind this version takes: those are `Shipyard`, `Project`, `Remediation`, `Schedule`, `Pipeline`, `Cluster`, `GitHost`, `DeploymentConfig`, `ArtifactSource`, `MetricsSource`, `WebhookSubscription`, `List`, `Template`",
             "snippet": "1 | kind: Deployment\n  |       ^"
         })
     );

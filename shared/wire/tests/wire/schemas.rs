@@ -238,6 +238,8 @@ fn what_is_broken_is_not_valid() {
         strategy(json!({"type": "Canary", "canaryParams": {"steps": [{"weight": 101}]}})),
         json!({"kind": "DeploymentConfig", "id": "web", "template": {}}),
         json!({"apiVersion": "keelway.dev/v1", "kind": "ArtifactSource", "metadata": {"name": "a"}, "spec": {}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "MetricsSource", "metadata": {"name": "m"}, "spec": {"delay": "1m"}}),
+        json!({"apiVersion": "keelway.dev/v1", "kind": "MetricsSource", "metadata": {"name": "m"}, "spec": {"cloudwatch": {"role": "a"}}}),
         json!({"apiVersion": "keelway.dev/v1", "kind": "GitHost", "metadata": {"name": "g"}, "spec": {"host": "h", "type": "cvs", "api": "https://h"}}),
         json!({"apiVersion": "pipelines.weave.works/v1alpha1", "kind": "Pipeline", "metadata": {"name": "p"}, "spec": {"environments": []}}),
     ] {

@@ -86,6 +86,30 @@ async fn servers_and_repositories_take_a_policy_or_an_administrator_of_the_insta
     }
 }
 
+const METRICS: &str = "apiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: cloud, namespace: team-a}\nspec: {cloudwatch: {role: \
+                       'arn:aws:iam::111122223333:role/metrics'}}\n";
+
+#[tokio::test]
+async fn metrics_that_are_read_with_credentials_of_aws_take_a_policy_or_an_administrator_of_the_installation() {
+    let mut stand = stand().await;
+    let (status, told) = applied(&mut stand, "a", METRICS).await;
+    let why = "spec.cloudwatch.role: project team-a may not use source of metrics cloudwatch/metrics (111122223333)";
+    assert!(status == 403 && told.contains(why), "{told}");
+    assert_eq!(applied(&mut stand, "", METRICS).await.0, 200);
+    assert_eq!(applied(&mut stand, "a", METRICS).await.0, 200, "the same again");
+    let own = METRICS.replace("role: 'arn:aws:iam::111122223333:role/metrics'", "");
+    let (status, told) = applied(&mut stand, "a", &own).await;
+    assert!(status == 403 && told.contains("spec.cloudwatch: ") && told.contains("spec.policy.allows.metrics"), "{told}");
+    for (policy, theirs, ours) in
+        [("[cloudwatch]", 403, 200), ("[cloudwatch/*]", 403, 403), ("[{name: cloudwatch/*, account: '*'}]", 200, 403)]
+    {
+        let policy = project("team-a", &format!("{{policy: {{allows: {{metrics: {policy}}}}}}}"));
+        assert_eq!(applied(&mut stand, "", &policy).await.0, 200);
+        let both = (applied(&mut stand, "a", METRICS).await.0, applied(&mut stand, "a", &own).await.0);
+        assert_eq!(both, (theirs, ours), "{policy}");
+    }
+}
+
 /// A pipeline with a secret of its own asks nobody of the installation.
 #[tokio::test]
 async fn a_repository_with_credentials_of_ones_own_takes_no_policy() {

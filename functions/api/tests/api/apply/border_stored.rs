@@ -145,3 +145,14 @@ async fn whoever_administers_a_project_learns_what_is_missing_there_and_nowhere_
     let one = stand.like("").get("/v1/border?namespace=team-a").await.json();
     assert_eq!(one["totalCount"], 5);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stored_source_of_metrics_that_a_policy_no_longer_lists_is_named() {
+    let mut stand = Stand::new();
+    let source =
+        "apiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: cloud, namespace: team-a}\nspec: {cloudwatch: {}}\n";
+    stand.manifests(&format!("{}---\n{source}", project("team-a", "{policy: {allows: {metrics: [cloudwatch]}}}"))).await;
+    assert_eq!(gaps(&stand, 100).await, [] as [Value; 0]);
+    stand.manifests(&project("team-a", "{policy: {}}")).await;
+    assert_eq!(told(&gaps(&stand, 100).await), ["MetricsSource team-a cloud spec.cloudwatch policy"]);
+}

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 
 const CLUSTER: &str = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: eu, namespace: shop}\nspec:\n  server: https://10.0.0.1\n  secretRef: {name: t}\n";
 
+const METRICS: &str = "apiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: cloud, namespace: shop}\nspec:\n  cloudwatch: {region: eu-west-1}\n";
+
 /// Each kind that names something of the installation's: its text, another one, one that says the same, and where it is read.
-fn kinds() -> [(String, String, String, &'static str); 4] {
+fn kinds() -> [(String, String, String, &'static str); 5] {
     let of = |text: String, was: &str, becomes: &str, path| {
         let (other, same) = (text.replace(was, becomes), format!("# The same.\n{text}"));
         (text, other, same, path)
@@ -16,6 +18,7 @@ fn kinds() -> [(String, String, String, &'static str); 4] {
     let pipeline = applied::manifest("carts", applied::BY_REQUEST);
     [
         of(CLUSTER.into(), "10.0.0.1", "10.0.0.2", "/v1/clusters/shop/eu"),
+        of(METRICS.into(), "eu-west-1", "eu-west-2", "/v1/metricsSources/shop/cloud"),
         of(versions::SOURCE.into(), "registry", "another", "/v1/artifactSources/shop/cart"),
         of(versions::manifest("cart", "a", true), "value: a", "value: b", "/v1/deploymentConfigs/shop:cart/status"),
         of(pipeline, "o/r", "o/other", "/v1/pipelines/shop/carts"),
@@ -23,7 +26,7 @@ fn kinds() -> [(String, String, String, &'static str); 4] {
 }
 
 /// A project that may use whatever its team names, whoever vouches for it.
-const POLICY: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {policy: {allows: {servers: ['*'], repositories: ['*']}}}\n";
+const POLICY: &str = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata: {name: shop}\nspec: {policy: {allows: {servers: ['*'], metrics: [{name: '*', region: '*'}], repositories: ['*']}}}\n";
 
 /// What applying a text did, to the vouch above all: `changed`, what is told about it, and whether there is one.
 async fn apply(stand: &mut Stand, text: &str, path: &str) -> (bool, Value, bool) {

@@ -20,7 +20,7 @@ const STAGES: &str = "
 const SEEDS: u64 = 8;
 
 /// Path with query, the member that has the items, and what identifies one.
-const LISTS: [(&str, &str, &[&str]); 35] = [
+const LISTS: [(&str, &str, &[&str]); 36] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
@@ -45,6 +45,7 @@ const LISTS: [(&str, &str, &[&str]); 35] = [
     ("/v1/pipelines?namespace=shop", "pipelines", &["/namespace", "/name"]),
     ("/v1/pipelines/shop/carts/history", "commands", &["/message"]),
     ("/v1/clusters", "items", &["/namespace", "/name"]),
+    ("/v1/metricsSources", "items", &["/namespace", "/name"]),
     ("/v1/border", "gaps", &["/kind", "/namespace", "/name"]),
     ("/v1/schedules/shop", "schedules", &["/name"]),
     ("/v1/webhookSubscriptions", "webhookSubscriptions", &["/namespace", "/name"]),
@@ -153,6 +154,10 @@ async fn add(stand: &mut Stand, path: &str, n: u64, rng: &mut Rng) {
                         secretRef: {name: t}\n";
             stand.manifests(&text.replace("NAME", &name)).await;
         }
+        "/v1/metricsSources" => {
+            let text = "apiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: NAME, namespace: shop}\nspec: {cloudwatch: {}}\n";
+            stand.manifests(&text.replace("NAME", &name)).await;
+        }
         "/v1/schedules/shop" => {
             let text = "apiVersion: keelway.dev/v1\nkind: Schedule\nmetadata: {name: NAME}\nspec:\n  project: shop\n  stage: dev\n  services: [cart]\n  \
                         sequence: delivery\n  cron: '0 3 * * *'\n";
@@ -204,7 +209,7 @@ async fn remove(stand: &mut Stand, path: &str, item: &Value) -> bool {
         "/v1/tokens" | "/v1/githosts" | "/v1/schedules/shop" => format!("{base}/{}", text("name")),
         "/v1/dead-letters" => format!("{base}/{}", text("id")),
         "/v1/border" => format!("/v1/clusters/{}/{}", text("namespace"), text("name")),
-        "/v1/pipelines" | "/v1/clusters" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => {
+        "/v1/pipelines" | "/v1/clusters" | "/v1/metricsSources" | "/v1/webhookSubscriptions" | "/v1/artifactSources" => {
             format!("{base}/{}/{}", text("namespace"), text("name"))
         }
         "/v1/deploymentConfigs" => format!("{base}/{}:{}", text("namespace"), text("name")),

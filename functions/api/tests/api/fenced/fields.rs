@@ -48,6 +48,7 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
     ),
     ("ArtifactSource", &["status"], Nothing(SERVER)),
     ("Cluster", &["status"], Nothing(SERVER)),
+    ("MetricsSource", &["status"], Nothing(SERVER)),
     ("Pipeline", &["status"], Nothing(SERVER)),
     ("GitHost", &["status"], Nothing(SERVER)),
     ("WebhookSubscription", &["status"], Nothing(SERVER)),
@@ -79,6 +80,28 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
         &["name"],
         Within(&["{apiVersion: keelway.dev/v1, kind: Cluster, HEAD{server: 'https://alfa.k8s.test', secretRef: {name: ~token}}}"]),
     ),
+    // Sources of metrics.
+    (
+        "MetricsPrometheus",
+        &["url"],
+        Outside(&["{apiVersion: keelway.dev/v1, kind: MetricsSource, HEAD{prometheus: {url: 'https://~.k8s.test'}}}"]),
+    ),
+    (
+        "MetricsPrometheus",
+        &["secret"],
+        Within(&[
+            "{apiVersion: keelway.dev/v1, kind: MetricsSource, HEAD{prometheus: {url: 'https://alfa.k8s.test', secret: ~token}}}",
+        ]),
+    ),
+    ("MetricsPrometheus", &["region", "role"], Nothing("whose metrics are read: as those of cloudwatch, see there")),
+    (
+        "MetricsCloudWatch",
+        &["role"],
+        Outside(&[
+            "{apiVersion: keelway.dev/v1, kind: MetricsSource, HEAD{cloudwatch: {role: 'arn:aws:iam::111122223333:role/~'}}}",
+        ]),
+    ),
+    ("MetricsCloudWatch", &["region"], Nothing("a part of the name of what is read: see role")),
     // Deployment configs.
     (
         "DeploymentMetadata",
@@ -271,7 +294,7 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
     ("Consent", &["names", "to"], Nothing("whom the own project lets in, and where: what is given away is its own")),
     (
         "Allows",
-        &["builds", "functions", "hookFunctions", "images", "packages", "repositories", "servers", "tasks"],
+        &["builds", "functions", "hookFunctions", "images", "metrics", "packages", "repositories", "servers", "tasks"],
         Nothing("only administrators of the installation write a policy: see no_manifest_writes_a_policy"),
     ),
     ("ResourcePattern", &["account", "name", "region"], Nothing("only administrators of the installation write a policy")),

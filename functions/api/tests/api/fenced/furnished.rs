@@ -38,9 +38,10 @@ const STAGES: &str = "
 ";
 
 /// One of each kind; `@` is the project. In flow style, so that a body has one line for each.
-pub const MANIFESTS: [&str; 10] = [
+pub const MANIFESTS: [&str; 11] = [
     "{apiVersion: keelway.dev/v1, kind: Project, metadata: {name: @}, spec: {description: @words, consents: [{to: [@friend], may: [observe], names: [@cart]}]}}",
     "{apiVersion: keelway.dev/v1, kind: Cluster, metadata: {name: @cluster, namespace: @}, spec: {server: 'https://@.k8s.test', secretRef: {name: @token}}}",
+    "{apiVersion: keelway.dev/v1, kind: MetricsSource, metadata: {name: @metrics, namespace: @}, spec: {prometheus: {url: 'https://@.k8s.test', secret: @token}}}",
     "{apiVersion: keelway.dev/v1, kind: Schedule, metadata: {name: @nightly}, spec: {project: @, stage: @dev, services: [@cart], sequence: evaluation, cron: '0 3 * * *'}}",
     "{apiVersion: keelway.dev/v1, kind: WebhookSubscription, metadata: {name: @hook, namespace: @}, spec: {events: [sh.keptn.event.approval.triggered], \
      filter: {projects: [@], stages: [@prod]}, form: slack, url: '{{ secrets.url }}', secrets: [{name: url, secretRef: {name: @slack}}]}}",

@@ -81,7 +81,8 @@ fn every_field_of_every_manifest_is_in_the_table() {
 /// What the own project may use of the installation: whatever bears its name.
 const POLICY: &str = "{apiVersion: keelway.dev/v1, kind: Project, metadata: {name: alfa}, spec: {policy: {allows: {functions: ['alfa-*'], hookFunctions: ['alfa-*'], packages: \
                       ['alfa/*'], images: ['registry.test/alfa/*', '111111111111.dkr.ecr.eu-central-1.amazonaws.com/alfa/*'], tasks: ['alfa/deploy', 'alfa/alfa'], builds: ['alfa-*'], repositories: \
-                      ['https://git.test/alfa/*'], servers: ['https://alfa.k8s.test']}}}}";
+                      ['https://git.test/alfa/*'], servers: ['https://alfa.k8s.test'], \
+                      metrics: [{name: cloudwatch/alfa, account: '111122223333'}]}}}}";
 
 async fn apply(f: &Furnished, border: &Border, who: &str, text: String, query: &str) -> (u16, String, Option<String>) {
     let mut stand: Stand = f.stand.fork(f.secrets.clone());

@@ -205,6 +205,7 @@ fn known(path: &str, name: &str) -> Result<Vec<String>, String> {
         "name" if begins("/v1/schedules") => &["alfanightly"],
         "name" if begins("/v1/webhookSubscriptions") => &["alfahook"],
         "name" if begins("/v1/clusters") => &["alfacluster"],
+        "name" if begins("/v1/metricsSources") => &["alfametrics"],
         "name" if begins("/v1/githosts") => &["forge"],
         "name" if begins("/v1/deployments") => &["alfa:alfacart-2", "alfa:alfacart-1", "alfa:alfafresh-1"],
         "name" if begins("/v1/artifact") => &["alfaimages"],

@@ -42,7 +42,8 @@ const SCHEDULE: &str = "apiVersion: keelway.dev/v1\nkind: Schedule\nmetadata: {n
                         sequence: evaluation\n  cron: '0 3 * * *'\n";
 const REGISTERED: &str = "apiVersion: keelway.dev/v1\nkind: Cluster\nmetadata: {name: prod, namespace: shop}\nspec:\n  server: https://10.0.0.1:6443\n  \
                           secretRef: {name: prod-token}\n---\napiVersion: keelway.dev/v1\nkind: GitHost\nmetadata: {name: forge}\nspec:\n  host: \
-                          git.test\n  type: gitea\n  api: https://git.test/api/v1\n  webhookSecretRef: {name: hook}\n";
+                          git.test\n  type: gitea\n  api: https://git.test/api/v1\n  webhookSecretRef: {name: hook}\n---\napiVersion: keelway.dev/v1\nkind: MetricsSource\nmetadata: {name: cloud, \
+                          namespace: shop}\nspec: {cloudwatch: {}}\n";
 
 /// The installation, and the names of what is there.
 pub struct Furnished {
@@ -244,6 +245,7 @@ impl Furnished {
             "name" if begins("/v1/schedules") => texts(&["nightly"]),
             "name" if begins("/v1/webhookSubscriptions") => texts(&["slack", "gone"]),
             "name" if begins("/v1/clusters") => texts(&["prod"]),
+            "name" if begins("/v1/metricsSources") => texts(&["cloud"]),
             "name" if begins("/v1/githosts") => texts(&["forge"]),
             "name" if begins("/v1/deployments") => texts(&["shop:cart-2", "shop:idle-2", "shop:fresh-1", "shop:cart-1"]),
             "name" if begins("/v1/artifact") => texts(&["cart"]),

@@ -123,16 +123,16 @@ page! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Registered {
-    /// `Cluster` or `GitHost`.
+    /// `Cluster`, `GitHost` or `MetricsSource`.
     pub kind: String,
-    /// Of a cluster: its project.
+    /// Of a cluster or a source of metrics: its project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Its name.
     pub name: String,
     /// `spec` as it is in force; secrets by name only.
     pub spec: BTreeMap<String, serde_json::Value>,
-    /// Of a cluster: whether an administrator of the whole installation applied it.
+    /// Of a cluster or a source of metrics: whether an administrator of the whole installation applied it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub vouched: bool,
     /// When it was last changed.

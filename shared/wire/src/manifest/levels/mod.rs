@@ -10,6 +10,7 @@ mod check;
 pub mod configs;
 pub mod evaluations;
 mod lists;
+pub mod metrics_sources;
 pub mod pipelines;
 pub mod projects;
 pub mod remediations;
@@ -40,6 +41,7 @@ static LEVELS: &[&[&Level]] = &[
     &additions::LEVELS,
     &bundles::LEVELS,
     &artifacts::LEVELS,
+    &metrics_sources::LEVELS,
     &evaluations::LEVELS,
 ];
 

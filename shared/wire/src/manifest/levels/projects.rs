@@ -84,7 +84,10 @@ pub static ALLOWS: Level = Level {
         field("tasks", List(&PATTERN, 0)).about("Task definitions of ECS: `<cluster>/<family>`."),
         field("builds", List(&PATTERN, 0)).about("Projects of CodeBuild."),
         field("repositories", List(&PATTERN, 0)).about("Repositories of git hosts, as URLs."),
-        field("servers", List(&PATTERN, 0)).about("Servers of the Kubernetes API, as URLs."),
+        field("servers", List(&PATTERN, 0)).about("Servers of the Kubernetes API and of Prometheus, as URLs."),
+        field("metrics", List(&PATTERN, 0)).about(
+            "Metrics that are read with credentials of AWS: `cloudwatch` or `prometheus`, with `/<role>` if a role is assumed.",
+        ),
     ],
 };
 
