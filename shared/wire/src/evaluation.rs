@@ -2,9 +2,10 @@
 //! events have them, and as people write them.
 
 use crate::manifest::{self, Finding, Severity};
-use keelway_domain::evaluation::{Earlier, Measured, Provided, Queries, Slo};
+use keelway_domain::evaluation::{Comparison, Earlier, Measured, Provided, Queries, Slo, TotalScore};
 use keelway_domain::event::{Status, TaskResult};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// A file of objectives, as the lighthouse reads it: what [`manifest::check`] finds besides does not matter here.
 ///
@@ -68,6 +69,20 @@ pub fn provided_of(value: &Value, slo: &Slo) -> Result<Provided, String> {
         message: told("message").filter(|_| is_event).unwrap_or_default().to_owned(),
         values,
     })
+}
+
+/// What the data of a `get-sli.finished` says. Whoever could not measure may leave `get-sli` out.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn answered(data: &Value) -> Result<Provided, String> {
+    let none =
+        Slo { filter: BTreeMap::new(), comparison: Comparison::ABSENT, objectives: vec![], total_score: TotalScore::default() };
+    let mut data = data.clone();
+    if let Some(members) = data.as_object_mut() {
+        members.entry("get-sli").or_insert_with(|| Map::new().into());
+    }
+    provided_of(&data, &none)
 }
 
 /// Earlier evaluations, newest first: a list, or `events` of an answer of the API. Each is an `evaluation.finished`, its data, or

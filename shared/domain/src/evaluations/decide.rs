@@ -111,7 +111,7 @@ pub enum Decision {
 /// Decides an input.
 pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     let record = Record::after(x.record, facts.cause, facts.now);
-    let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, ended: None };
+    let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: None };
     match input {
         Input::Triggered(asked) if x.knows(&asked.id) => return Decision::Settle,
         Input::Triggered(asked) => step.begin(asked),
@@ -133,11 +133,11 @@ pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
             Some(_) => step.next.open.retain(|open| open.id != id),
             None => return Decision::Late,
         },
-        Input::Invalidated(id, told) => match step.next.past.iter_mut().find(|past| past.id == id) {
-            Some(past) if past.invalidated => return Decision::Settle,
-            Some(past) => {
-                past.invalidated = true;
-                let (context, labels) = (past.context.clone(), Object::new());
+        Input::Invalidated(id, told) => match invalidity(&mut step.next, id) {
+            Some((void, _)) if *void => return Decision::Settle,
+            Some((void, context)) => {
+                *void = true;
+                let labels = Object::new();
                 let about = About { id, context: &context, labels: &labels, revision: None };
                 step.record.events.extend((!told).then(|| announce::invalidated(x, &about, facts.now)));
             }
@@ -159,6 +159,14 @@ fn asked<'o>(open: &'o mut Open, get_sli: &str) -> Option<&'o mut bool> {
     }
 }
 
+/// Whether the evaluation with this trigger is void, and its context. One that is under way will have been void when it ends: the
+/// order in which messages arrive does not matter.
+fn invalidity<'s>(x: &'s mut Service, id: &str) -> Option<(&'s mut bool, String)> {
+    let open = x.open.iter_mut().map(|open| (&open.id, &mut open.invalidated, &open.context));
+    let past = x.past.iter_mut().map(|past| (&past.id, &mut past.invalidated, &past.context));
+    open.chain(past).find(|(other, ..)| *other == id).map(|(_, void, context)| (void, context.clone()))
+}
+
 struct Step<'a> {
     next: Service,
     facts: &'a Facts<'a>,
@@ -167,6 +175,8 @@ struct Step<'a> {
     record: Record,
     /// When the evaluation began that ends.
     began: Timestamp,
+    /// Whether it is void.
+    void: bool,
     ended: Option<Ended>,
 }
 
@@ -221,6 +231,7 @@ impl Step<'_> {
             deployment: asked.deployment.clone(),
             revision: asked.revision.clone(),
             provider: provider.to_owned(),
+            invalidated: false,
             phase,
         }
     }
@@ -258,7 +269,7 @@ impl Step<'_> {
         let Some(place) = self.next.open.iter().position(|open| open.id == id) else { return };
         let open = self.next.open.remove(place);
         let judged = self.judged(provided);
-        self.began = open.began;
+        (self.began, self.void) = (open.began, open.invalidated);
         self.end(&(&open).into(), Some(open.period), open.provider.clone(), judged, provided.values.clone());
     }
 
@@ -282,7 +293,7 @@ impl Step<'_> {
             content: ended.content(),
             at: now,
             result: finished.result,
-            invalidated: false,
+            invalidated: self.void,
             evaluated,
         };
         self.next.past.insert(0, past);
@@ -309,8 +320,7 @@ impl Step<'_> {
                 Phase::Asked { until, started, .. } if *until <= now => {
                     let (provider, within) = (&open.provider, self.facts.rules.answer_within);
                     let done = if *started { "has begun, but did not finish" } else { "did not answer" };
-                    let why =
-                        format!("{provider} {done} get-sli.triggered within {within}: check that it runs and is subscribed");
+                    let why = format!("{provider} {done} get-sli.triggered within {within}: check that it runs and is subscribed");
                     silent.get_or_insert((open.id.clone(), why));
                     continue;
                 }

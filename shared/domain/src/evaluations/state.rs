@@ -86,6 +86,9 @@ pub struct Open {
     pub revision: Option<String>,
     /// The name of the source.
     pub provider: String,
+    /// Whether somebody has declared it void before it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invalidated: bool,
     /// What it waits for.
     pub phase: Phase,
 }
