@@ -4,7 +4,7 @@
 use crate::manifest::{self, Finding, Severity};
 use keelway_domain::evaluation::{Earlier, Measured, Provided, Queries, Slo};
 use keelway_domain::event::{Status, TaskResult};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 /// A file of objectives, as the lighthouse reads it: what [`manifest::check`] finds besides does not matter here.
 ///
@@ -70,20 +70,20 @@ pub fn provided_of(value: &Value, slo: &Slo) -> Result<Provided, String> {
     })
 }
 
-/// The data of a `get-sli.finished`. A service that could not measure may leave the values out.
+/// What the data of a `get-sli.finished` says. Whoever could not measure may leave `get-sli` out.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn answered(data: &Value) -> Result<Provided, String> {
     let mut data = data.clone();
-    if data.get("get-sli").is_none() {
-        data["get-sli"] = json!({});
+    if let Some(members) = data.as_object_mut() {
+        members.entry("get-sli").or_insert_with(|| Map::new().into());
     }
     provided_of(&data, &Slo::default())
 }
 
-/// Earlier evaluations, newest first: a list, `items` as the command prints them, or `events` of an answer of the API. Each is an `evaluation.finished`, its data, or
-/// `result` with `values` by the name of their indicator.
+/// Earlier evaluations, newest first: a list, `items` as the command prints them, or `events` of an answer of the API. Each is an
+/// `evaluation.finished`, its data, or `result` with `values` by the name of their indicator.
 ///
 /// # Errors
 /// What is wrong with the text.

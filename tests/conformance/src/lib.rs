@@ -9,6 +9,7 @@ mod definitions;
 pub mod delivery;
 pub mod deployments;
 mod engines;
+pub mod evaluations;
 pub mod plants;
 pub mod promotions;
 pub mod sequences;

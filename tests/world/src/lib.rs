@@ -12,6 +12,7 @@ pub mod case;
 pub mod contract;
 pub mod core;
 pub mod deployments;
+pub mod evaluations;
 pub mod exec;
 pub mod fork;
 pub mod halves;

@@ -110,7 +110,8 @@ pub enum Decision {
 
 /// Decides an input.
 pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
-    let mut step = Step { next: x.clone(), facts, record: Record::after(x.record, facts.cause, facts.now), ended: None };
+    let record = Record::after(x.record, facts.cause, facts.now);
+    let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: None };
     match input {
         Input::Triggered(asked) if x.knows(&asked.id) => return Decision::Settle,
         Input::Triggered(asked) => step.begin(asked),
@@ -132,11 +133,11 @@ pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
             Some(_) => step.next.open.retain(|open| open.id != id),
             None => return Decision::Late,
         },
-        Input::Invalidated(id, told) => match step.next.past.iter_mut().find(|past| past.id == id) {
-            Some(past) if past.invalidated => return Decision::Settle,
-            Some(past) => {
-                past.invalidated = true;
-                let (context, labels) = (past.context.clone(), Object::new());
+        Input::Invalidated(id, told) => match invalidity(&mut step.next, id) {
+            Some((void, _)) if *void => return Decision::Settle,
+            Some((void, context)) => {
+                *void = true;
+                let labels = Object::new();
                 let about = About { id, context: &context, labels: &labels, revision: None };
                 step.record.events.extend((!told).then(|| announce::invalidated(x, &about, facts.now)));
             }
@@ -158,10 +159,24 @@ fn asked<'o>(open: &'o mut Open, get_sli: &str) -> Option<&'o mut bool> {
     }
 }
 
+/// Whether the evaluation with this trigger is void, and its context. One that is under way will have been void when it ends: the
+/// order in which messages arrive does not matter.
+fn invalidity<'s>(x: &'s mut Service, id: &str) -> Option<(&'s mut bool, String)> {
+    let open = x.open.iter_mut().map(|open| (&open.id, &mut open.invalidated, &open.context));
+    let past = x.past.iter_mut().map(|past| (&past.id, &mut past.invalidated, &past.context));
+    open.chain(past).find(|(other, ..)| *other == id).map(|(_, void, context)| (void, context.clone()))
+}
+
 struct Step<'a> {
     next: Service,
     facts: &'a Facts<'a>,
+    /// The file of objectives of the evaluation at hand.
+    file: &'a str,
     record: Record,
+    /// When the evaluation began that ends.
+    began: Timestamp,
+    /// Whether it is void.
+    void: bool,
     ended: Option<Ended>,
 }
 
@@ -216,6 +231,7 @@ impl Step<'_> {
             deployment: asked.deployment.clone(),
             revision: asked.revision.clone(),
             provider: provider.to_owned(),
+            invalidated: false,
             phase,
         }
     }
@@ -253,10 +269,8 @@ impl Step<'_> {
         let Some(place) = self.next.open.iter().position(|open| open.id == id) else { return };
         let open = self.next.open.remove(place);
         let judged = self.judged(provided);
+        (self.began, self.void) = (open.began, open.invalidated);
         self.end(&(&open).into(), Some(open.period), open.provider.clone(), judged, provided.values.clone());
-        if let Some(ended) = &mut self.ended {
-            ended.began = open.began;
-        }
     }
 
     fn judged(&self, provided: &Provided) -> Judged {
@@ -264,37 +278,50 @@ impl Step<'_> {
     }
 
     fn end(&mut self, of: &About<'_>, period: Option<Period>, provider: String, judged: Judged, values: Vec<Measured>) {
-        let now = self.facts.now;
+        let (now, began) = (self.facts.now, self.began);
         let Judged { finished, notes, .. } = judged;
         let evaluated = finished.evaluation.indicator_results.is_some();
         let (id, context) = (of.id.to_owned(), of.context.to_owned());
         let told = serde_json::to_value(&finished).unwrap_or_default();
-        self.record.events.push(announce::finished(&self.next, of, period, (&finished, self.facts.file), now));
+        self.record.events.push(announce::finished(&self.next, of, period, (&finished, self.file), now));
+        let (notes, values) = (words(&notes), values.iter().map(Measured::finite).collect());
+        let ended = Ended { id, context, began, at: now, period, provider, evaluated, finished: told, values, notes };
         let past = Past {
-            id: id.clone(),
-            context: context.clone(),
+            id: ended.id.clone(),
+            context: ended.context.clone(),
             finished: announce::finished_id(&self.next, of.id),
+            content: ended.content(),
             at: now,
             result: finished.result,
-            invalidated: false,
+            invalidated: self.void,
             evaluated,
         };
         self.next.past.insert(0, past);
         self.next.past.truncate(KEPT);
-        let (notes, values) = (words(&notes), values.iter().map(Measured::finite).collect());
-        self.ended = Some(Ended { id, context, began: now, at: now, period, provider, evaluated, finished: told, values, notes });
+        self.ended = Some(ended);
     }
 
-    /// What time brings: sources are asked when that is due, and services that do not answer are given up.
+    /// What time brings: sources are asked when that is due, and whoever does not answer is given up.
     fn advance(&mut self) {
         let now = self.facts.now;
         let mut silent = None;
         for open in &mut self.next.open {
             let (attempt, late) = match &open.phase {
                 Phase::Due { at, attempt, late, .. } if *at <= now => (*attempt, *late),
+                Phase::Measuring { until, attempt, .. } if *until <= now && *attempt >= TRIES => {
+                    let provider = &open.provider;
+                    let why = format!(
+                        "{provider} did not answer {attempt} times: check that it answers the queries within the time of a function"
+                    );
+                    silent.get_or_insert((open.id.clone(), why));
+                    continue;
+                }
                 Phase::Measuring { until, attempt, late } if *until <= now => (*attempt + 1, *late),
-                Phase::Asked { until, started, .. } if *until <= now && silent.is_none() => {
-                    silent = Some((open.id.clone(), open.provider.clone(), *started));
+                Phase::Asked { until, started, .. } if *until <= now => {
+                    let (provider, within) = (&open.provider, self.facts.rules.answer_within);
+                    let done = if *started { "has begun, but did not finish" } else { "did not answer" };
+                    let why = format!("{provider} {done} get-sli.triggered within {within}: check that it runs and is subscribed");
+                    silent.get_or_insert((open.id.clone(), why));
                     continue;
                 }
                 _ => continue,
@@ -302,14 +329,11 @@ impl Step<'_> {
             open.phase = Phase::Measuring { until: now + LEASE, attempt, late };
             self.record.sends.push(Order::Measure { id: open.id.clone(), attempt });
         }
-        // One ends with a commit; the wake-up for the next one is due at once. Its objectives are those that were read.
-        if let Some((id, provider, started)) = silent.filter(|_| self.ended.is_none()) {
-            let within = self.facts.rules.answer_within;
-            let done = if started { "has begun, but did not finish" } else { "did not answer" };
-            self.judge(
-                &id,
-                &failed(&format!("{provider} {done} get-sli.triggered within {within}: check that it runs and is subscribed")),
-            );
+        // One ends with a commit; the wake-up for the next one is due at once. The objectives at hand may be those of another one,
+        // and are not looked at.
+        if let Some((id, why)) = silent.filter(|_| self.ended.is_none()) {
+            self.file = "";
+            self.judge(&id, &failed(&why));
         }
         self.next.wake = self.next.open.iter().map(|open| open.phase.at()).min();
     }

@@ -86,6 +86,9 @@ pub struct Open {
     pub revision: Option<String>,
     /// The name of the source.
     pub provider: String,
+    /// Whether somebody has declared it void before it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub invalidated: bool,
     /// What it waits for.
     pub phase: Phase,
 }
@@ -146,6 +149,8 @@ pub struct Past {
     pub context: String,
     /// The id of its `evaluation.finished`.
     pub finished: String,
+    /// Tells the item with all of it from those of workers that judged other values and came too late.
+    pub content: String,
     /// When it ended.
     pub at: Timestamp,
     /// How.
@@ -157,7 +162,7 @@ pub struct Past {
     pub evaluated: bool,
 }
 
-/// All of an evaluation that has ended: an item of its own.
+/// All of an evaluation that has ended: an item of its own, which is written before the commit and never changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
@@ -181,6 +186,14 @@ pub struct Ended {
     pub values: Vec<Measured>,
     /// What decided and does not show.
     pub notes: Vec<String>,
+}
+
+impl Ended {
+    /// Follows from all that it says.
+    pub fn content(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        format!("{:016x}", hash64(&[text.as_bytes()]))
+    }
 }
 
 impl Service {

@@ -41,7 +41,7 @@ pub fn service(item: &Item) -> Result<Service, PortError> {
 
 /// The item of an evaluation that has ended.
 pub fn ended(place: &[String; 3], ended: &Ended, expires: Timestamp) -> Item {
-    Item::new(keys::ended(place, &ended.id)).with("j", json(ended)).with("ttl", expires.0 / 1000)
+    Item::new(keys::ended(place, (&ended.id, &ended.content()))).with("j", json(ended)).with("ttl", expires.0 / 1000)
 }
 
 /// Reads an evaluation that has ended.

@@ -11,7 +11,7 @@ static EVALUATIONS: Partition = Partition::new(
     &[
         Kind::main("evaluations of a service in a stage").state(),
         Kind::records(),
-        Kind::of(ENDED, "<trigger>", "evaluation that has ended").state(),
+        Kind::of(ENDED, "<trigger>#<content>", "evaluation that has ended").state(),
     ],
 );
 static CHOSEN: Partition = Partition::new("EC#", "<project>", &[Kind::main("source of metrics that a project evaluates by")]);
@@ -29,9 +29,9 @@ pub fn place(key: &Key) -> Option<[String; 3]> {
     Some([parts.next()?, parts.next()?, parts.next()?])
 }
 
-/// The evaluation that a trigger began, when it has ended.
-pub fn ended(place: &[String; 3], trigger: &str) -> Key {
-    Key::new(service(place).pk, format!("{ENDED}{trigger}"))
+/// The evaluation that a trigger began, when it has ended with this content.
+pub fn ended(place: &[String; 3], (trigger, content): (&str, &str)) -> Key {
+    Key::new(service(place).pk, format!("{ENDED}{trigger}#{content}"))
 }
 
 /// The source that a project evaluates by.

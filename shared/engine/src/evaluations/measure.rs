@@ -4,7 +4,7 @@ use super::{Evaluations, Turn, keys, sources};
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::work::{Claim, Work};
-use crate::protocol::{Handled, Loaded, run};
+use crate::protocol::{Handled, Loaded, run, settle};
 use keelway_domain::cause::Cause;
 use keelway_domain::evaluation::{Measured, Objectives, Place, Query, query};
 use keelway_domain::evaluations::{Found, Input, Lost, Open, Phase, Service};
@@ -47,6 +47,11 @@ impl<P: Ports, M: Metrics> Work for Measure<'_, P, M> {
     async fn tell(&self, _: &Service, _: Open, outcome: Self::Outcome) -> Result<Handled, PortError> {
         let input = Input::Measured { id: self.id, attempt: self.attempt, outcome: &outcome };
         run(self.on, self.cause, &Turn { to: self.to, input, found: &Found::Nothing, cause: self.cause }).await
+    }
+
+    /// Whoever told the values may have stopped before it published what they came to.
+    async fn owed(&self, x: &Service) -> Result<(), PortError> {
+        settle(self.on, x, self.cause).await
     }
 }
 

@@ -228,7 +228,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
     async fn earlier(&self, x: &Service, comparison: &Comparison) -> Result<Vec<Earlier>, PortError> {
         let chosen = x.past.iter().filter(|past| past.evaluated && !past.invalidated && comparison.counts(past.result));
         let chosen: Vec<_> = chosen.take(comparison.wanted()).collect();
-        let wanted: Vec<Key> = chosen.iter().map(|past| keys::ended(&x.place, &past.id)).collect();
+        let wanted: Vec<Key> = chosen.iter().map(|past| keys::ended(&x.place, (&past.id, &past.content))).collect();
         let items = table::read(&self.ports, &wanted).await?;
         let mut earlier = vec![];
         for (past, key) in chosen.into_iter().zip(&wanted) {

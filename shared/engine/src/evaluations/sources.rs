@@ -53,7 +53,7 @@ pub async fn usable<P: Ports>(
     home: &Home,
 ) -> Result<Result<MetricsSource, String>, PortError> {
     let Some(source) = find(ports, namespace, name).await? else {
-        return Ok(Err(format!("there is no MetricsSource {namespace}/{name}: apply it, or choose another source")));
+        return Ok(Err(format!("project {namespace} has no MetricsSource {name}: apply it, or choose another one")));
     };
     let border = Border::of(ports, namespace).await?;
     for (field, resource) in source.resources() {

@@ -30,7 +30,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
     /// A port fails.
     pub async fn list(&self, place: &[String; 3]) -> Result<Vec<Evaluation>, PortError> {
         let Some(x) = self.service(place).await? else { return Ok(vec![]) };
-        let wanted: Vec<Key> = x.past.iter().map(|past| keys::ended(place, &past.id)).collect();
+        let wanted: Vec<Key> = x.past.iter().map(|past| keys::ended(place, (&past.id, &past.content))).collect();
         let items = table::read(&self.ports, &wanted).await?;
         let mut all: Vec<Evaluation> = x.open.into_iter().rev().map(Evaluation::Open).collect();
         for (past, key) in x.past.into_iter().zip(&wanted) {

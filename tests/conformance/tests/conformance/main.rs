@@ -7,6 +7,7 @@ mod dead_letters;
 mod declared;
 mod delivery;
 mod deployments;
+mod evaluations;
 mod mutants;
 mod promotions;
 mod register;

@@ -1,0 +1,131 @@
+//! The sources of metrics of the world: each request to one is a step of the worker that makes it, and what they answer depends on
+//! the time, not on how often they were asked.
+
+use crate::worker::Worker;
+use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Prometheus, Query};
+use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::evaluations::{Evaluations, Limits, Reading};
+use keelway_engine::metrics::Metrics;
+use keelway_engine::ports::PortError;
+use keelway_wire::evaluation;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The engine of the tests.
+pub type Engine = Evaluations<Worker, Sources>;
+
+/// A source as a project declares it: a Prometheus at an address that has its name.
+pub fn declared(name: &str, delay: Option<Span>) -> MetricsSource {
+    let prometheus = Prometheus { url: format!("https://{name}.test"), ..Prometheus::default() };
+    MetricsSource { api: MetricsApi::Prometheus(prometheus), delay, vouched: true }
+}
+
+/// How a source is disposed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Mood {
+    /// It has no values before this time.
+    pub late: Timestamp,
+    /// It is busy until then.
+    pub busy: Timestamp,
+    /// It refuses every request, and says this.
+    pub refuses: Option<String>,
+}
+
+/// What sources answer, and what they were asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// By source and query.
+    pub values: BTreeMap<(String, String), f64>,
+    /// By source.
+    pub moods: BTreeMap<String, Mood>,
+    /// Requests that were made.
+    pub asked: Vec<Asked>,
+}
+
+/// A request to a source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The worker that made it, in words.
+    pub worker: String,
+    /// The source.
+    pub source: String,
+    /// The window.
+    pub period: Period,
+    /// The queries.
+    pub queries: Vec<String>,
+}
+
+/// All sources. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Shared(Arc<Mutex<State>>);
+
+/// A worker's way to the sources.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    worker: Worker,
+    shared: Shared,
+}
+
+impl Shared {
+    /// What they answer, and what they were asked.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// A copy that goes its own way.
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.state().clone())))
+    }
+    /// Whether everything goes on as with another one. What was asked is over.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let state = |shared: &Self| State { asked: vec![], ..shared.state().clone() };
+        state(self) == state(other)
+    }
+    /// Makes engines that ask these sources.
+    pub fn engines(&self) -> impl Fn(Worker) -> Engine + Send + Sync + 'static {
+        let shared = self.clone();
+        move |worker| engine(worker, &shared)
+    }
+
+    fn answer(&self, asked: &Asked, queries: &[Query], now: Timestamp) -> Result<Vec<Measured>, PortError> {
+        let mut state = self.state();
+        state.asked.push(asked.clone());
+        let name = asked.source.as_str();
+        let mood = state.moods.get(name).cloned().unwrap_or_default();
+        if now < mood.busy {
+            return Err(PortError::Retry { request: "query", reason: format!("{name} is busy") });
+        }
+        if let Some(reason) = mood.refuses {
+            return Err(PortError::Refused { request: "query", reason });
+        }
+        let value = |query: &Query| match state.values.get(&(name.to_owned(), query.text.clone())) {
+            Some(value) if now >= mood.late => Measured::value(&query.metric, *value),
+            _ => Measured::nothing(&query.metric, "query did not return any values"),
+        };
+        Ok(queries.iter().map(value).collect())
+    }
+}
+
+impl Metrics for Sources {
+    async fn measure(
+        &self,
+        _: &str,
+        source: &MetricsSource,
+        queries: &[Query],
+        period: Period,
+    ) -> Result<Vec<Measured>, PortError> {
+        let MetricsApi::Prometheus(Prometheus { url, .. }) = &source.api else {
+            return Err(PortError::Refused { request: "query", reason: "the world has a Prometheus only".into() });
+        };
+        let name = url.trim_start_matches("https://").trim_end_matches(".test");
+        let texts = queries.iter().map(|query| query.text.clone()).collect();
+        let asked = Asked { worker: format!("{:?}", self.worker), source: name.to_owned(), period, queries: texts };
+        self.worker.outside(|| format!("query {name} {queries:?}"), |now| self.shared.answer(&asked, queries, now)).await?
+    }
+}
+
+/// An engine on a worker that asks these sources.
+pub fn engine(worker: Worker, shared: &Shared) -> Engine {
+    let sources = Sources { worker: worker.clone(), shared: shared.clone() };
+    let reading = Reading { slo: evaluation::slo, sli: evaluation::sli, provided: evaluation::answered };
+    Evaluations::with(worker, Limits::default(), reading, sources)
+}
