@@ -70,9 +70,8 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
         };
         watcher.add(place);
     }
-    let limit = how.watching.timeout;
     let watched = async {
-        match limit {
+        match how.watching.timeout {
             None => Ok(watcher.until_done(how).await),
             Some(limit) => tokio::time::timeout(limit, watcher.until_done(how)).await.map_err(|_| limit),
         }

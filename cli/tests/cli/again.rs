@@ -142,6 +142,11 @@ fn executions_are_listed_one_by_one() {
     assert_eq!(ran.code, 0, "{}", ran.err);
     let place = |service: &str| ran.out.lines().position(|line| line.starts_with(service));
     assert!(place("early").is_some_and(|early| place("late").is_some_and(|late| early < late)), "oldest first: {}", ran.out);
+    let heads: Vec<&str> = ran.out.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(heads, ["SERVICE", "STAGE", "SEQUENCE", "VERSION", "CONTEXT", "AGE", "STATE"]);
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 80) && ran.out.contains('✓'), "{}", ran.out);
+    let wide = api.run(&[&words[..], &["-o", "wide"]].concat());
+    assert!(wide.out.contains("ACCEPTED") && wide.out.contains(CONTEXT), "{}", wide.out);
     let asked = api.lines().into_iter().find(|line| line.contains("sequence-execution")).unwrap();
     for part in [format!("keptnContext={CONTEXT}"), "project=shop".into(), "stage=dev".into(), "status=finished".into()] {
         assert!(asked.contains(&part), "{asked}");
