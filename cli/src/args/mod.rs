@@ -88,8 +88,8 @@ pub enum Command {
     Create(Create),
     #[command(subcommand, about = kinds::about_delete(), after_help = examples::DELETE)]
     Delete(Delete),
-    /// Judge a service by its slo.yaml, as Keptn's lighthouse does: a window of it, or offline values of a file. Exit codes: 0 pass,
-    /// 1 fail, 3 warning, 2 cannot be read
+    /// Judge a service by its slo.yaml, as Keptn's lighthouse does: a window of it, or offline values of a file. Exit codes: 0
+    /// pass, 1 fail, 3 warning, 2 cannot be read
     #[command(after_help = examples::EVALUATE)]
     Evaluate(Evaluate),
     /// Look at one evaluation, or leave it out of comparisons

@@ -1,4 +1,5 @@
-//! `keptn configure monitoring`: Keelway has no monitoring of its own, so an answer depends on the shipyards.
+//! `keptn configure monitoring`: it chooses the source that a project evaluates by. Keelway has no monitoring of its own, so any
+//! further answer depends on the shipyards.
 
 use crate::Api;
 use crate::fence::problem::Answer;
@@ -24,7 +25,9 @@ pub async fn configures<P: Ports>(api: &Api<P>) -> Answer<bool> {
 
 /// The answer if no sequence is triggered, so that the command need not wait. It is not stored.
 pub fn nothing_configured(of: &Context, now: Timestamp) -> Value {
-    let message = format!("nothing was configured: no sequence of any project is triggered by sh.keptn.event.{CONFIGURE}");
+    let message = format!(
+        "nothing was configured but the source of evaluations: no sequence of any project is triggered by sh.keptn.event.{CONFIGURE}"
+    );
     json!({
         "type": CONFIGURED, "specversion": "1.0", "id": format!("nobody-listens-{of}"), "source": SOURCE, "time": now.rfc3339(),
         "shkeptncontext": of.as_str(), "contenttype": "application/json",

@@ -9,14 +9,17 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::sha256_hex;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{self, Deployments};
+use keelway_engine::evaluations::{self, Evaluations, Reading};
 use keelway_engine::promotions::attempts::Attempts;
 use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_outgoing::{Guard, Hosts};
 use keelway_wire::cloudevent::{Origin, parse};
+use keelway_wire::evaluation;
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
+use keelway_world::metrics::Metrics;
 use keelway_world::story::handle;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -25,6 +28,9 @@ use tower::ServiceExt;
 pub const TOKEN: &str = "test-token";
 /// Another token that is accepted.
 pub const OTHER_TOKEN: &str = "other-token";
+
+/// The evaluations engine, on sources that a test sets.
+type Evaluates = Evaluations<AtOnce, Metrics>;
 
 /// What the API said.
 #[derive(Debug)]
@@ -84,6 +90,9 @@ pub struct Stand {
     promotions: Promotions<AtOnce>,
     deployments: Deployments<AtOnce>,
     attempts: Attempts<AtOnce, Forge>,
+    evaluations: Evaluates,
+    /// What sources of metrics answer.
+    pub metrics: Metrics,
     /// Where pull requests are opened.
     pub forge: Forge,
     bus_seen: usize,
@@ -150,6 +159,9 @@ impl Stand {
         let forge = Forge::default();
         let attempts = Attempts::new(pipelines(), forge.clone());
         let deployments = Deployments::new(ports.clone(), here());
+        let metrics = Metrics::default();
+        let reading = Reading { slo: evaluation::slo, sli: evaluation::sli, provided: evaluation::answered };
+        let evaluations = Evaluations::with(ports.clone(), evaluations::Limits::default(), reading, metrics.clone());
         let (promotions, engine) = (pipelines(), Sequences::new(ports, limits));
         Self {
             world,
@@ -158,6 +170,8 @@ impl Stand {
             promotions,
             deployments,
             attempts,
+            evaluations,
+            metrics,
             forge,
             bus_seen: 0,
             tokens: Default::default(),
@@ -343,6 +357,7 @@ impl Stand {
         self.bus_seen += fresh.len();
         for event in &fresh {
             let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
+            self.world.emit::<Evaluates>(event.clone());
             self.world.emit::<Sequences<AtOnce>>(event);
         }
         let receivable = {
@@ -360,6 +375,7 @@ impl Stand {
         match engine.as_str() {
             promotions::NAME => handle(&self.promotions, &received).await.unwrap(),
             deployments::NAME => handle(&self.deployments, &received).await.unwrap(),
+            evaluations::NAME => handle(&self.evaluations, &received).await.unwrap(),
             promotions::ATTEMPTS => handle(&self.attempts, &received).await.unwrap(),
             _ => handle(&self.engine, &received).await.unwrap(),
         };

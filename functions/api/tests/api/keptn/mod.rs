@@ -7,6 +7,7 @@ mod batch;
 mod clients;
 mod commands;
 mod environments;
+mod evaluations;
 mod follow_ups;
 mod freeze;
 mod gateway;
