@@ -1,5 +1,5 @@
-//! Evaluations in the simulation: services whose tasks are evaluated, sources and services on the bus that provide values as well as
-//! others' do, and people who change files, choose sources and take evaluations out.
+//! Evaluations in the simulation: services whose tasks are evaluated, sources and services on the bus that provide values as well
+//! as others' do, and people who change files, choose sources and take evaluations out.
 
 mod check;
 mod plan;

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 /// Rounds in which everything must have ended.
 const ROUNDS: usize = 60;
-/// Without anything lost, an evaluation takes no longer: its window ends five minutes ahead, a source is asked twenty minutes later,
-/// five times; a service has ten minutes. What is left is for workers that stop again and again.
+/// Without anything lost, an evaluation takes no longer: its window ends five minutes ahead, a source is asked twenty minutes
+/// later, five times; a service has ten minutes. What is left is for workers that stop again and again.
 const LONGEST: Span = Span::minutes(90);
 /// Whoever writes a file tries so often.
 const TRIES: usize = 50;
