@@ -4,7 +4,7 @@ use super::plan::{OBJECTIVES, PLACES, PROJECT};
 use super::planted::Reads;
 use crate::sim::paid;
 use keelway_domain::evaluation::{Earlier, Measured, Objectives, Provided, Slo, finish};
-use keelway_domain::evaluations::{Ended, KEPT, MOST_OPEN, Open, Past, Service};
+use keelway_domain::evaluations::{Ended, KEPT, MOST_OPEN, Open, Past, Phase, Service};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::keys;
@@ -66,10 +66,10 @@ fn fixed(open: &Open) -> Value {
 }
 
 /// What a source or the service on the bus has provided. The service says that it passes, whatever it has.
-fn provided(ended: &Ended) -> Provided {
+fn provided(open: &Open, ended: &Ended) -> Provided {
     let have = ended.values.iter().filter(|value| value.success).count();
     let result = match (have, ended.values.len()) {
-        _ if ended.provider == super::plan::SERVICE => TaskResult::Pass,
+        _ if matches!(open.phase, Phase::Asked { .. }) => TaskResult::Pass,
         (have, all) if have == all => TaskResult::Pass,
         (0, _) => TaskResult::Fail,
         _ => TaskResult::Warning,
@@ -174,7 +174,7 @@ impl Watch {
         let counts = |known: &&Known| known.past.evaluated && !known.past.invalidated && slo.comparison.counts(known.past.result);
         let all = self.history.get(place).map(Vec::as_slice).unwrap_or_default();
         let earlier: Vec<Earlier> = all.iter().take(KEPT).filter(counts).take(slo.comparison.wanted()).map(earlier).collect();
-        let judged = finish(PROJECT, &Objectives::Read(slo), &provided(ended), &earlier);
+        let judged = finish(PROJECT, &Objectives::Read(slo), &provided(open, ended), &earlier);
         serde_json::to_value(judged.finished).map_err(|error| error.to_string())
     }
 
@@ -201,8 +201,10 @@ impl Watch {
         }
     }
 
-    /// Each task was answered once, unless its sequence gave it up; and the answer is what was written down.
-    pub fn check_answers(&self, bus: &BusTwin, configured: bool) -> Result<(), String> {
+    /// Each task was answered once, unless its sequence gave it up; and the answer is what was written down. `orderly`: no worker
+    /// stopped between what it did and what it tells. One that did may tell the beginning after another one told the end, and
+    /// sequences wait for both.
+    pub fn check_answers(&self, bus: &BusTwin, configured: bool, orderly: bool) -> Result<(), String> {
         let mut told: HashMap<(String, String), Vec<(usize, Value)>> = HashMap::new();
         for (n, publication) in bus.firsts().enumerate() {
             let event: Value = serde_json::from_str(&publication.entry.detail).unwrap_or_default();
@@ -222,6 +224,7 @@ impl Watch {
             }
             if let (Some((started, _)), Some((finished, _))) = (started.first(), finished.first())
                 && started > finished
+                && orderly
             {
                 return Err(format!("{id} ended before it began"));
             }

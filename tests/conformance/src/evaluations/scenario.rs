@@ -1,7 +1,7 @@
 //! Evaluations in the simulation: who does what, and when it is over.
 
 use super::check::{Watch, data, services};
-use super::plan::{Action, INDICATORS, Manner, OBJECTIVES, PLACES, PROJECT, Plan, SERVICE, When};
+use super::plan::{Action, INDICATORS, Manner, OBJECTIVES, PLACES, PROJECT, Plan, When};
 use super::planted::{Plant, Planted};
 use crate::sim::{self, OneKind, Scenario, Sim, Stats, Violation};
 use keelway_domain::cause::Cause;
@@ -49,6 +49,8 @@ pub struct Evaluating {
     started: HashMap<String, usize>,
     finished: HashMap<String, usize>,
     lost: bool,
+    /// What must never happen, and did.
+    wrong: Option<String>,
 }
 
 /// Runs one seed.
@@ -114,6 +116,7 @@ impl Evaluating {
             started: HashMap::new(),
             finished: HashMap::new(),
             lost: false,
+            wrong: None,
         }
     }
 
@@ -246,9 +249,12 @@ impl Evaluating {
         }
     }
 
-    fn look(&mut self) -> Result<(), String> {
-        let asked = self.sources.state().asked.clone();
-        self.watch.look(&asked)
+    /// Looks at what was asked since the last step: before whoever asked reads anything again.
+    fn look(&mut self) {
+        let looked = self.watch.look(&self.sources.state().asked);
+        if let (Err(wrong), None) = (looked, &self.wrong) {
+            self.wrong = Some(wrong);
+        }
     }
 }
 
@@ -333,18 +339,25 @@ impl Scenario for Evaluating {
             Handled::Recorded => "recorded",
             Handled::Invalid => return Err(format!("a good input was refused: {:?}", received.parcel)),
         });
-        self.look()
+        self.wrong.take().map_or(Ok(()), Err)
     }
     fn changed(&mut self, changes: &[Change], table: &Table, time: u64) -> Result<(), String> {
-        self.look()?;
+        self.look();
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
         changes.iter().try_for_each(|change| self.watch.changed(change, table, time))
+    }
+    fn meanwhile(&mut self, _: &mut Sim<Self>) {
+        self.look();
     }
     fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         let cut = sim.troubles.cut && !sim.faults;
         if cut || is_lost(sim) {
             return Ok(());
         }
-        let (all, now) = (services(&sim.world.core().table)?, sim.world.now());
+        let all = services(&sim.world.core().table)?;
+        let now = sim.world.now();
         let margin = Span(SKEW.0.max(2 * sim.troubles.skew.0));
         if let Some(x) = all.iter().find(|x| x.wake.is_some_and(|wake| wake + margin < now)) {
             return Err(format!("without anything lost, a service has overslept: {x:?}"));
@@ -387,8 +400,13 @@ impl Scenario for Evaluating {
         Err("evaluations never end".into())
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
-        self.look()?;
-        self.watch.check_answers(&sim.world.core().bus, self.plan.configured)?;
+        self.look();
+        if let Some(wrong) = self.wrong.take() {
+            return Err(wrong);
+        }
+        let disorder = ["crashes", "given back", "dead letters", sim::COPIES];
+        let orderly = sim.troubles.tick < Span::seconds(1) && !disorder.iter().any(|what| sim.stats.0.contains_key(what));
+        self.watch.check_answers(&sim.world.core().bus, self.plan.configured, orderly)?;
         self.watch.ends_by_word().into_iter().for_each(|word| sim.stats.count(word));
         sim.stats.add("asked", self.sources.state().asked.len() as u64);
         sim.stats.add("given up", self.watch.given_up.len() as u64);

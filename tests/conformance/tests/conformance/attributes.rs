@@ -6,6 +6,7 @@ use keelway_conformance::promotions::{self, PromotionsWorld};
 use keelway_engine::register;
 use keelway_world::case::{Tells, run};
 use keelway_world::deployments::Deploys;
+use keelway_world::evaluations::{Evaluates, EvaluationsWorld};
 use keelway_world::fork::Forked;
 use keelway_world::promotions::Promotes;
 use keelway_world::sequences::{Keptn, SequencesWorld};
@@ -59,6 +60,7 @@ fn the_legend_has_every_attribute_that_the_cases_write() {
     add::<Promotes, _>(&mut seen, |mode| PromotionsWorld::new(mode, promotions::Rider::None, None));
     add::<Deploys, _>(&mut seen, |mode| DeploymentsWorld::new(mode, deployments::Rider::None, None));
     add::<Hooks, _>(&mut seen, HooksWorld::new);
+    add::<Evaluates, _>(&mut seen, EvaluationsWorld::new);
     let empty = BTreeSet::new();
     let told = |kind: &str| legend.get(kind).unwrap_or(&empty);
     let missing: Vec<_> = seen

@@ -8,7 +8,7 @@ use keelway_engine::evaluations::{Evaluations, Limits, Reading};
 use keelway_engine::metrics::Metrics;
 use keelway_engine::ports::PortError;
 use keelway_wire::evaluation;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The engine of the tests.
@@ -45,6 +45,8 @@ pub struct State {
 /// A request to a source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
+    /// When.
+    pub at: Timestamp,
     /// The worker that made it, in words.
     pub worker: String,
     /// The source.
@@ -64,6 +66,14 @@ pub struct Shared(Arc<Mutex<State>>);
 pub struct Sources {
     worker: Worker,
     shared: Shared,
+}
+
+impl State {
+    /// How often sources were asked. Whoever stops before it writes down what one has said asks again at once.
+    pub fn times(&self) -> usize {
+        let times = self.asked.iter().map(|asked| (&asked.source, asked.period.start, asked.at));
+        times.collect::<BTreeSet<_>>().len()
+    }
 }
 
 impl Shared {
@@ -88,7 +98,7 @@ impl Shared {
 
     fn answer(&self, asked: &Asked, queries: &[Query], now: Timestamp) -> Result<Vec<Measured>, PortError> {
         let mut state = self.state();
-        state.asked.push(asked.clone());
+        state.asked.push(Asked { at: now, ..asked.clone() });
         let name = asked.source.as_str();
         let mood = state.moods.get(name).cloned().unwrap_or_default();
         if now < mood.busy {
@@ -118,7 +128,8 @@ impl Metrics for Sources {
         };
         let name = url.trim_start_matches("https://").trim_end_matches(".test");
         let texts = queries.iter().map(|query| query.text.clone()).collect();
-        let asked = Asked { worker: format!("{:?}", self.worker), source: name.to_owned(), period, queries: texts };
+        let asked =
+            Asked { at: Timestamp(0), worker: format!("{:?}", self.worker), source: name.to_owned(), period, queries: texts };
         self.worker.outside(|| format!("query {name} {queries:?}"), |now| self.shared.answer(&asked, queries, now)).await?
     }
 }

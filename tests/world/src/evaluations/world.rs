@@ -319,7 +319,7 @@ impl Tells<EvaluationsWorld> for Evaluates {
     fn compare(telling: &Telling<'_, Self>, step: &Step<Self>, stand: &mut EvaluationsWorld) -> Result<(), String> {
         for (at, expected) in &step.state {
             let place = place(telling, at)?;
-            let asked = stand.sources.state().asked.len();
+            let asked = stand.sources.state().times();
             let view = view(stand.service(&place).as_ref(), stand.last(&place).as_ref(), asked);
             matches(&view, &telling.resolve(expected)?, at)?;
         }
