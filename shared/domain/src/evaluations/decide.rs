@@ -100,8 +100,8 @@ pub struct Facts<'a> {
 /// What an input comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// The next state, its record if it says something, and the evaluation that has ended with it.
-    Commit(Box<Service>, Option<Box<Record>>, Option<Box<Ended>>),
+    /// The next state, its record if it says something, and the evaluations that have ended with it.
+    Commit(Box<Service>, Option<Box<Record>>, Vec<Ended>),
     /// Nothing changes; what the message began, if anything, is to be finished.
     Settle,
     /// The input is about something that is over, or never was.
@@ -111,7 +111,7 @@ pub enum Decision {
 /// Decides an input.
 pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     let record = Record::after(x.record, facts.cause, facts.now);
-    let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: None };
+    let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: vec![] };
     match input {
         Input::Triggered(asked) if x.knows(&asked.id) => return Decision::Settle,
         Input::Triggered(asked) => step.begin(asked),
@@ -177,7 +177,7 @@ struct Step<'a> {
     began: Timestamp,
     /// Whether it is void.
     void: bool,
-    ended: Option<Ended>,
+    ended: Vec<Ended>,
 }
 
 impl Step<'_> {
@@ -298,13 +298,13 @@ impl Step<'_> {
         };
         self.next.past.insert(0, past);
         self.next.past.truncate(KEPT);
-        self.ended = Some(ended);
+        self.ended.push(ended);
     }
 
     /// What time brings: sources are asked when that is due, and whoever does not answer is given up.
     fn advance(&mut self) {
         let now = self.facts.now;
-        let mut silent = None;
+        let mut silent = vec![];
         for open in &mut self.next.open {
             let (attempt, late) = match &open.phase {
                 Phase::Due { at, attempt, late, .. } if *at <= now => (*attempt, *late),
@@ -313,7 +313,7 @@ impl Step<'_> {
                     let why = format!(
                         "{provider} did not answer {attempt} times: check that it answers the queries within the time of a function"
                     );
-                    silent.get_or_insert((open.id.clone(), why));
+                    silent.push((open.id.clone(), why));
                     continue;
                 }
                 Phase::Measuring { until, attempt, late } if *until <= now => (*attempt + 1, *late),
@@ -321,7 +321,7 @@ impl Step<'_> {
                     let (provider, within) = (&open.provider, self.facts.rules.answer_within);
                     let done = if *started { "has begun, but did not finish" } else { "did not answer" };
                     let why = format!("{provider} {done} get-sli.triggered within {within}: check that it runs and is subscribed");
-                    silent.get_or_insert((open.id.clone(), why));
+                    silent.push((open.id.clone(), why));
                     continue;
                 }
                 _ => continue,
@@ -329,9 +329,9 @@ impl Step<'_> {
             open.phase = Phase::Measuring { until: now + LEASE, attempt, late };
             self.record.sends.push(Order::Measure { id: open.id.clone(), attempt });
         }
-        // One ends with a commit; the wake-up for the next one is due at once. The objectives at hand may be those of another one,
-        // and are not looked at.
-        if let Some((id, why)) = silent.filter(|_| self.ended.is_none()) {
+        // All of them end with this commit: nothing that is overdue waits for another wake-up. The objectives at hand may be those
+        // of another one, and are not looked at.
+        for (id, why) in silent {
             self.file = "";
             self.judge(&id, &failed(&why));
         }
@@ -344,7 +344,7 @@ impl Step<'_> {
         if says {
             next.record = Some(record.id(next.id(), record.number_going_round()));
         }
-        Decision::Commit(Box::new(next), says.then(|| Box::new(record)), ended.map(Box::new))
+        Decision::Commit(Box::new(next), says.then(|| Box::new(record)), ended)
     }
 }
 

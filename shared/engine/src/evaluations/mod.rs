@@ -214,7 +214,7 @@ impl<P: Ports, M: Metrics> Handler<Service, Evaluations<P, M>> for Turn<'_> {
             Decision::Commit(next, record, ended) => {
                 let mut change = Change::new(old, *next, record.map(|record| *record));
                 let expires = now + engine.limits.retention;
-                change.items.extend(ended.map(|ended| codec::ended(self.to, &ended, expires)));
+                change.items.extend(ended.iter().map(|ended| codec::ended(self.to, ended, expires)));
                 Verdict::Commit(Box::new(change))
             }
             Decision::Settle => Verdict::Settle,

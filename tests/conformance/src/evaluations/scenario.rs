@@ -3,7 +3,7 @@
 use super::check::{Watch, data, services};
 use super::plan::{Action, INDICATORS, Manner, OBJECTIVES, PLACES, PROJECT, Plan, When};
 use super::planted::{Plant, Planted};
-use crate::sim::{self, OneKind, Scenario, Sim, Stats, Violation};
+use crate::sim::{self, OneKind, Scenario, Sim};
 use keelway_domain::cause::Cause;
 use keelway_domain::evaluations::{INVALIDATED, SOURCE, Service};
 use keelway_domain::event::CloudEvent;
@@ -17,7 +17,6 @@ use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::evaluations::{Engine, Shared, Task, declared, engine, project, takes};
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use serde_json::{Map, Value, json};
@@ -53,30 +52,6 @@ pub struct Evaluating {
     wrong: Option<String>,
 }
 
-/// Runs one seed.
-///
-/// # Errors
-/// The first invariant that is violated.
-pub fn simulate(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
-    let scenario = |rng: &mut Rng| {
-        let (plan, troubles) = Plan::of(rng);
-        (Evaluating::new(plan, plant), troubles)
-    };
-    sim::simulate(seed, scenario, trace)
-}
-
-/// Runs one seed without a sweep: everything comes to rest all the same, because no message is lost.
-///
-/// # Errors
-/// The first invariant that is violated.
-pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> Result<Stats, Violation> {
-    let scenario = |rng: &mut Rng| {
-        let (plan, troubles) = Plan::of(rng);
-        (Evaluating::new(plan, plant), troubles.without_sweeps())
-    };
-    sim::simulate(seed, scenario, trace)
-}
-
 /// Whether a message was lost, or what a copy of one had begun: the sweep brings that back.
 fn is_lost(sim: &Sim<Evaluating>) -> bool {
     ["dead letters", sim::COPIES].iter().any(|what| sim.stats.0.contains_key(what))
@@ -104,7 +79,8 @@ fn put(world: &World, item: Item) {
 }
 
 impl Evaluating {
-    fn new(plan: Plan, plant: Option<Plant>) -> Self {
+    /// Of this plan, with a mistake or without.
+    pub fn new(plan: Plan, plant: Option<Plant>) -> Self {
         Self {
             plan,
             plant,

@@ -297,7 +297,8 @@ impl Tells<EvaluationsWorld> for Evaluates {
                 let task = task.clone();
                 Box::pin(async move { engine.invalidate(&task.place, &task.id()).await })
             })?;
-            return Ok(Answer::handled(done));
+            // Whoever asks again, because nobody answered, hears that it is done.
+            return Ok(if stand.story.is_clean() { Answer::handled(done) } else { Answer::unknown() });
         }
         if let Some(source) = &own.configure {
             return Ok(stand.choose(&project, source, telling.fresh_id()));
