@@ -22,14 +22,18 @@ pub fn sli(text: &str) -> Result<Queries, String> {
     readable(manifest::indicators(text, "sli.yaml"))
 }
 
+/// The errors that are told of a file: one of them is why it cannot be read.
+const TOLD: usize = 5;
+
 fn readable<T>((read, findings): (Option<T>, Vec<Finding>)) -> Result<T, String> {
     read.ok_or_else(|| {
-        let first = findings.into_iter().find(|finding| finding.severity == Severity::Error);
+        let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error).take(TOLD);
         let told = |Finding { line, path, message, .. }| {
             let path = if path.is_empty() { path } else { format!("{path} ") };
             format!("line {line}: {path}{message}")
         };
-        first.map_or_else(|| "it cannot be read: `keelway validate` says why".into(), told)
+        let all: Vec<String> = errors.map(told).collect();
+        if all.is_empty() { "it cannot be read: `keelway validate` says why".into() } else { all.join("; ") }
     })
 }
 
