@@ -160,4 +160,4 @@ export function told(v) {
 export const ENDS = { succeeded: "pass", failed: "fail", rejected: "fail", abandoned: "none" };
 
 /** How a promotion is. */
-export const promoted = ({ phase, revision: what = "" }) => ({ sign: ENDS[phase] ?? (phase === "waiting" ? "waits" : "runs"), what: `${revision(what)} ${phase}`.trim() });
+export const promoted = ({ phase, revision: what }) => ({ sign: ENDS[phase] ?? (phase === "waiting" ? "waits" : "runs"), what: `${revision(what)} ${phase}` });

@@ -99,7 +99,7 @@ export function open({ params, redraw }) {
   }
 
   return {
-    title: () => (project() ? `Deliveries of ${project()}` : "Deliveries"),
+    title: () => `Deliveries${project() ? ` of ${project()}` : ""}`,
     routed(params) {
       const before = [project(), wanted()].join();
       values = params;

@@ -72,20 +72,20 @@ export function open({ parts: [project, context] }) {
   }
   const barOf = (task) => ({ pass: "pass", warning: "warning", fail: "fail" })[task.result] ?? (task.name === "approval" ? "person" : task.startedAt ? "runs" : "waits");
   const taskState = (task) => {
-    const time = between(task.startedAt ?? task.triggeredAt, task.finishedAt);
-    if (task.result) return { sign: barOf(task), what: task.name, time };
-    if (task.state === "timedOut" || task.state === "aborted") return { sign: "fail", what: `${task.name}: ${task.state === "timedOut" ? "timed out" : "aborted"}`, time: "" };
-    return { sign: barOf(task), what: task.name, time: age(task.startedAt ?? task.triggeredAt) };
+    const ended = { timedOut: "timed out", aborted: "aborted" }[task.state];
+    if (ended && !task.result) return { sign: "fail", what: `${task.name}: ${ended}` };
+    const from = task.startedAt ?? task.triggeredAt;
+    return { sign: barOf(task), what: task.name, time: task.result ? between(from, task.finishedAt) : age(from) };
   };
 
-  const where = (x) => (x.sequence === sequence.name ? x.stage : `${x.stage} ${x.sequence}`);
+  const where = (x) => `${x.stage}${x.sequence === sequence.name ? "" : ` ${x.sequence}`}`;
 
   /** What an open execution does or waits for, and who has to do something; the words are those of the command. */
   function present(x) {
     const { sign: name, what, time } = about(x);
     const { reason, until } = x.waits ?? {};
     const verb = { runs: "runs", person: "waits for a person:", frozen: "is" }[name] ?? "waits:";
-    return [where(x), verb, what, reason === "approval" && `by who has approve:${x.stage}`, time && `(${time})`,
+    return [where(x), verb, what, reason === "approval" && `by whoever has approve:${x.stage}`, time && `(${time})`,
       until && ["executor", "answer"].includes(reason) && `until ${moment(until)} at the latest`].filter(Boolean).join(" ");
   }
 
@@ -106,8 +106,8 @@ export function open({ parts: [project, context] }) {
   function sentences() {
     const open = sequence.executions.filter(isOpen);
     const failed = sequence.executions.find((x) => x.result === "fail" && !x.retriedBy);
-    const over = failed ? ["it is over", `${where(failed)} failed`, about(failed).what].filter(Boolean).join(": ") : "it is over, and everything passed";
-    const after = failed ? "nothing follows unless it is retried" : "nothing follows";
+    const over = failed ? `it is over: ${where(failed)} failed: ${about(failed).what || "fail"}` : "it is over, and everything passed";
+    const after = `nothing follows${failed ? " unless it is retried" : ""}`;
     return html`<p><strong>Now:</strong> ${open.map(present).join("; ") || over}.<br><strong>Then:</strong> ${open.map(future).join("; ") || after}.</p>`;
   }
 
@@ -115,7 +115,7 @@ export function open({ parts: [project, context] }) {
   const others = () => html`${facts({
     Promotion: (all.promotions ?? []).map((p) => html`<div><a href=${to("pipelines", p.namespace, p.pipeline)}>${p.namespace}/${p.pipeline}</a> into ${p.environment} ${state(promoted(p.promotion))} <span class="dim">${oneLine(p.promotion.message, 200)}</span></div>`),
     Deployment: (all.deployments ?? []).map((v) => html`<div><a href=${to("deployments", v.namespace, v.config)}>${v.namespace}/${v.config}</a> ${state(told(v))}</div>`),
-  })}${all.cut ? cut("There may be more promotions and deployments: only the newest were looked through.") : nothing}`;
+  })}${all.cut ? cut("There may be more: only the newest were looked through.") : nothing}`;
 
   const control = (command, title, lines, danger) => ask({
     title, lines, danger, label: title.split(" ")[0],
@@ -160,7 +160,7 @@ export function open({ parts: [project, context] }) {
           <td>${e.type.replace(/^sh\.keptn\.event\./, "")}</td>
           <td>${outcome(e.data?.result, e.type.endsWith(".finished") ? e.data?.status : "")}${e.verdict ? ` [${e.verdict}: does not count]` : ""}</td>
           <td>${oneLine(by(e), 60)}</td>
-          <td>${oneLine(e.data?.message, 200)} ${e.data?.logUrl ? outside(e.data.logUrl, "log") : nothing}</td>
+          <td>${oneLine(e.data?.message, 200)} ${e.data?.logUrl && outside(e.data.logUrl, "log")}</td>
         </tr>`)}</tbody></table></div>
     </details>`;
   }

@@ -123,7 +123,7 @@ export function open({ params, redraw }) {
   }
 
   return {
-    title: () => (project() ? `What waits in ${project()}` : "What waits"),
+    title: () => `What waits${project() ? ` in ${project()}` : ""}`,
     routed(params) {
       const before = project();
       values = params;
