@@ -1,5 +1,6 @@
 // The frame around every screen: signing in, navigation, the age of the data, and who is asked when.
 
+import { loading } from "./lib/parts.js";
 import { failed, html, nothing, render } from "./lib/view.js";
 import { Poll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
@@ -55,7 +56,7 @@ function draw() {
       <p class="age" role="status" aria-live="off">${freshness()}</p>
       <main id="main" tabindex="-1">
         ${problem ? failed(problem) : nothing}
-        ${screen?.view ? screen.view() : problem ? nothing : html`<p class="loading">Loading…</p>`}
+        ${screen?.view ? screen.view() : problem ? nothing : loading}
       </main>`,
     root,
   );

@@ -51,6 +51,9 @@ export const pre = (label, given) => html`<pre tabindex="0" role="region" aria-l
 /** A text that is folded. */
 export const folded = (label, given) => (given ? html`<details><summary>${label}</summary>${pre(label, given)}</details>` : nothing);
 
+/** The button below a list that was cut off: `grow` has more of it read. */
+export const more = (label, grow, told) => html`<p><button @click=${() => { grow(); dispatchEvent(new Event("changed")); }}>${label}</button>${told}</p>`;
+
 /** For screens that read again when the address has changed. */
 export const follow = (held) => (params) => {
   if (String(held.params) === String(params)) return;

@@ -143,3 +143,30 @@ export const mayChange = (x) => isOpen(x) && !["window", "delay"].includes(x.wai
 
 /** Whether something happens by itself soon: nobody waits for a person, a window or a pause. */
 export const moves = (x) => isOpen(x) && !["approval", "resume", "window", "delay"].includes(x.waits?.reason);
+
+/** Whether a version of a deployment config has ended. */
+export const isOver = (v) => ["Complete", "Failed"].includes(v?.status);
+
+/** Whether it is at a step of a canary without a bake time. */
+export const holds = (v) => v && !isOver(v) && v.holds;
+
+/** How a version is, in the words of `keelway rollout status`. */
+export function told(v) {
+  if (!v) return { sign: "none", what: "no version yet" };
+  const say = (sign, what) => ({ sign, what: `#${v.version} ${what}`, time: isOver(v) ? between(v.since, v.endedAt) : age(v.since) });
+  const who = v.deployer ? ` by ${oneLine(v.deployer, 40)}` : "";
+  const why = `: ${oneLine(v.message, 200)}`;
+  const far = who + (v.progress?.message ? `: ${oneLine(v.progress.message, 200)}` : "");
+  const paused = v.desired === "pause";
+  if (v.status === "Complete") return say("pass", `rolled out${who}`);
+  if (v.status === "Failed") return say("fail", `failed${who}${why}`);
+  if (v.desired === "cancel") return say("runs", `is being cancelled${why}`);
+  if (v.status === "New") return paused ? say("person", "is held: the config is paused") : say("waits", `waits for a deployer${why}`);
+  return say(paused || holds(v) ? "person" : "runs", (paused ? "is told to pause" : v.status === "Pending" ? "is claimed" : "is running") + far);
+}
+
+/** How promotions end. */
+export const ENDS = { succeeded: "pass", failed: "fail", rejected: "fail", abandoned: "none" };
+
+/** How a promotion is. */
+export const promoted = ({ phase, revision: what }) => ({ sign: ENDS[phase] ?? (phase === "waiting" ? "waits" : "runs"), what: `${revision(what)} ${phase}` });

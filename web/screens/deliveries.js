@@ -1,12 +1,12 @@
 // Deliveries of a project, the newest first: each as `keelway watch` shows it; several can be paused, resumed or aborted at once.
 
 import { ago, command, empty, html, nothing, quoted, repeat, state } from "../lib/view.js";
-import { api, path, query } from "../lib/api.js";
+import { api, path } from "../lib/api.js";
 import { about, isOpen, moves, shortId, version } from "../lib/words.js";
 import { change, to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { several } from "../lib/several.js";
-import { chooser, choice, filters, noProject, search } from "../lib/parts.js";
+import { chooser, choice, filters, loading, more, noProject, search } from "../lib/parts.js";
 
 const PAGE = 50;
 const STATES = ["triggered", "started", "waiting", "waitingForApproval", "paused", "finished", "aborted", "timedOut"];
@@ -34,20 +34,12 @@ export function open({ params, redraw }) {
     if (!projects.length) projects = await api.projects(signal);
     const name = project();
     if (!name) return false;
-    const found = [];
-    let nextPageKey;
     // Pages are read again from the first: what is new moves the others on.
-    for (let i = 0; i < pages; i += 1) {
-      const page = await api.get(path`/v1/sequence/${name}` + query({ state: wanted(), pageSize: PAGE, nextPageKey }), { signal });
-      found.push(...(page.states ?? []));
-      total = page.totalCount;
-      nextPageKey = page.nextPageKey;
-      if (!nextPageKey || nextPageKey === "0") break;
-    }
+    const found = await api.all(path`/v1/sequence/${name}`, { state: wanted(), pageSize: PAGE }, "states", { signal, most: pages, each: (_, page) => { total = page.totalCount; } });
     // An answer to an older choice is not shown under a newer one.
     if (name !== project()) return true;
     list = [...new Map(found.map((one) => [one.shkeptncontext, one])).values()];
-    next = nextPageKey === "0" ? undefined : nextPageKey;
+    next = found.cut;
     loaded = true;
     for (const context of chosen) if (!list.some((one) => one.shkeptncontext === context)) chosen.delete(context);
     return list.some((one) => one.executions?.some(moves));
@@ -87,7 +79,7 @@ export function open({ params, redraw }) {
 
   function table() {
     const rows = shown();
-    if (!loaded) return html`<p class="loading">Loading…</p>`;
+    if (!loaded) return loading;
     if (!rows.length) {
       return wanted() || filter()
         ? empty("No delivery matches.", next ? "Older ones are not read yet." : "", html`<button @click=${() => change({ state: "", filter: "" })}>Show all</button>`)
@@ -107,7 +99,7 @@ export function open({ params, redraw }) {
   }
 
   return {
-    title: () => (project() ? `Deliveries of ${project()}` : "Deliveries"),
+    title: () => `Deliveries${project() ? ` of ${project()}` : ""}`,
     routed(params) {
       const before = [project(), wanted()].join();
       values = params;
@@ -121,7 +113,7 @@ export function open({ params, redraw }) {
       <h1>Deliveries</h1>
       ${filters(chooser(projects, project(), ""), choice("State", "state", STATES, wanted()), search("Service", "filter", filter()))}
       ${projects.length ? table() : noProject}
-      ${next ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>More</button> <span class="dim">${list.length}${total ? ` of ${total}` : ""} are shown</span></p>` : nothing}
+      ${next ? more("More", () => (pages += 1), html` <span class="dim">${list.length}${total ? ` of ${total}` : ""} are shown</span>`) : nothing}
       ${command(`keelway get sequences${project() ? ` -p ${quoted(project())}` : ""}${wanted() ? ` --state ${wanted()}` : ""}`)}`,
   };
 }

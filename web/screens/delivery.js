@@ -1,29 +1,38 @@
-// One delivery: its way through the stages as bars over time, who decided, what it waits for, and what may be done about it.
+// One delivery: its way through the stages as bars over time, who decided, what it waits for, what it has to do with in the other
+// engines, and what may be done about it.
 
 import { ago, command, cut, empty, html, nothing, outside, quoted, repeat, sign, state } from "../lib/view.js";
-import { api, path, query } from "../lib/api.js";
-import { about, isOpen, mayChange, oneLine, outcome, shortId, version } from "../lib/words.js";
+import { api, path } from "../lib/api.js";
+import { about, isOpen, mayChange, oneLine, outcome, promoted, shortId, told, version } from "../lib/words.js";
+import { facts, loading } from "../lib/parts.js";
 import { ask } from "../lib/dialog.js";
 import { may } from "../lib/session.js";
 import { to } from "../lib/router.js";
 import { age, between, clock, moment, now, ZONE } from "../lib/time.js";
 import { approve, override } from "../lib/approvals.js";
 
+/** How an end has to match so that a sequence follows what passes. */
+const onPass = ({ selector }) => selector.every((one) => one.endsWith(": pass"));
+
 export function open({ parts: [project, context] }) {
-  let sequence;
-  let looked = false;
-  let events = [];
-  let last = "";
+  const base = path`/v1/project/${project}`;
+  let [all, sequence, looked, events, stages, last] = [{}, undefined, false, [], [], ""];
 
   async function read(signal) {
-    const { states = [] } = await api.get(path`/v1/sequence/${project}` + query({ keptnContext: context }), { signal });
-    sequence = states[0];
+    try {
+      all = await api.get(base + path`/delivery/${context}`, { signal });
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      all = {};
+    }
     looked = true;
+    sequence = all.delivery;
     if (!sequence) return false;
-    // The log is read again when something has happened: the history only grows.
+    // The log is read again when something has happened: the history only grows. So is what may follow.
     const sum = JSON.stringify(sequence.executions.map((x) => [x.id, x.phase, x.tasks]));
     if (sum !== last) {
       events = await api.all("/v1/event", { project, keptnContext: sequence.shkeptncontext }, "events", { signal, most: 5 });
+      if (sequence.executions.some(isOpen)) stages = (await api.get(`${base}/shipyard/plan`, { signal })).stages;
       last = sum;
     }
     return sequence.executions.some(mayChange) || (sequence.executions.length === 0 && now() - Date.parse(sequence.time) < 60_000);
@@ -63,36 +72,50 @@ export function open({ parts: [project, context] }) {
   }
   const barOf = (task) => ({ pass: "pass", warning: "warning", fail: "fail" })[task.result] ?? (task.name === "approval" ? "person" : task.startedAt ? "runs" : "waits");
   const taskState = (task) => {
-    const time = between(task.startedAt ?? task.triggeredAt, task.finishedAt);
-    if (task.result) return { sign: barOf(task), what: task.name, time };
-    if (task.state === "timedOut" || task.state === "aborted") return { sign: "fail", what: `${task.name}: ${task.state === "timedOut" ? "timed out" : "aborted"}`, time: "" };
-    return { sign: barOf(task), what: task.name, time: age(task.startedAt ?? task.triggeredAt) };
+    const ended = { timedOut: "timed out", aborted: "aborted" }[task.state];
+    if (ended && !task.result) return { sign: "fail", what: `${task.name}: ${ended}` };
+    const from = task.startedAt ?? task.triggeredAt;
+    return { sign: barOf(task), what: task.name, time: task.result ? between(from, task.finishedAt) : age(from) };
   };
+
+  const where = (x) => `${x.stage}${x.sequence === sequence.name ? "" : ` ${x.sequence}`}`;
+
+  /** What an open execution does or waits for, and who has to do something; the words are those of the command. */
+  function present(x) {
+    const { sign: name, what, time } = about(x);
+    const { reason, until } = x.waits ?? {};
+    const verb = { runs: "runs", person: "waits for a person:", frozen: "is" }[name] ?? "waits:";
+    return [where(x), verb, what, reason === "approval" && `by whoever has approve:${x.stage}`, time && `(${time})`,
+      until && ["executor", "answer"].includes(reason) && `until ${moment(until)} at the latest`].filter(Boolean).join(" ");
+  }
+
+  /** What follows if it passes, as the shipyard in force has it. */
+  function future(x) {
+    const planned = stages.flatMap((stage) => stage.sequences.map((s) => ({ ...s, stage: stage.name, sequence: s.name })));
+    const { tasks = [] } = planned.find((s) => s.stage === x.stage && s.name === x.sequence) ?? {};
+    const done = x.tasks ?? [];
+    // A retry begins with the task that failed.
+    const rest = tasks.slice(Math.max(0, tasks.indexOf(done[0]?.name)) + done.length);
+    const ends = [x.sequence, ...tasks].map((one) => `${x.stage}.${one}.finished`);
+    const next = planned.filter((s) => s.triggeredOn.some((on) => ends.includes(on.event) && onPass(on)));
+    const begins = next.map((s) => `${where(s)} begins with ${s.tasks[0]}`).join(" and ") || "nothing follows";
+    return `${rest.length ? `${where(x)} goes on with ${rest.join(", ")}; ` : ""}if ${where(x)} passes, ${begins}`;
+  }
 
   /** What happens now, and what comes next, as sentences. */
   function sentences() {
     const open = sequence.executions.filter(isOpen);
-    if (!open.length) {
-      const failed = sequence.executions.find((x) => x.result === "fail" && !x.retriedBy);
-      return html`<p><strong>Now:</strong> it is over${failed ? `: ${failed.sequence} in ${failed.stage} ended with ${outcome(failed.result, failed.status)}${failed.message ? `, because ${oneLine(failed.message)}` : ""}` : ", and everything passed"}.</p>`;
-    }
-    const now = open.map((x) => {
-      const told = about(x);
-      const waits = x.waits ?? {};
-      const until = waits.until ? `, until ${moment(waits.until)} at the latest` : "";
-      const words = {
-        approval: `waits for a person to approve, since ${told.time}`,
-        lane: `waits for its turn ${told.what}, since ${told.time}`,
-        executor: `has asked for ${waits.task} and no executor has begun, since ${told.time}${until}`,
-        answer: told.sign === "runs" ? `runs ${waits.task}, since ${told.time}${until}` : `${told.what}, for ${told.time}${until}`,
-        window: `is closed: ${told.what}`,
-        resume: `is paused, since ${told.time}`,
-        delay: `waits: ${told.what}`,
-      }[waits.reason] ?? told.what;
-      return `${x.stage} ${words}`;
-    });
-    return html`<p><strong>Now:</strong> ${now.join("; ")}.</p>`;
+    const failed = sequence.executions.find((x) => x.result === "fail" && !x.retriedBy);
+    const over = failed ? `it is over: ${where(failed)} failed: ${about(failed).what || "fail"}` : "it is over, and everything passed";
+    const after = `nothing follows${failed ? " unless it is retried" : ""}`;
+    return html`<p><strong>Now:</strong> ${open.map(present).join("; ") || over}.<br><strong>Then:</strong> ${open.map(future).join("; ") || after}.</p>`;
   }
+
+  /** The promotions that it carries out, and the versions that carry out its tasks. */
+  const others = () => html`${facts({
+    Promotion: (all.promotions ?? []).map((p) => html`<div><a href=${to("pipelines", p.namespace, p.pipeline)}>${p.namespace}/${p.pipeline}</a> into ${p.environment} ${state(promoted(p.promotion))} <span class="dim">${oneLine(p.promotion.message, 200)}</span></div>`),
+    Deployment: (all.deployments ?? []).map((v) => html`<div><a href=${to("deployments", v.namespace, v.config)}>${v.namespace}/${v.config}</a> ${state(told(v))}</div>`),
+  })}${all.cut ? cut("There may be more: only the newest were looked through.") : nothing}`;
 
   const control = (command, title, lines, danger) => ask({
     title, lines, danger, label: title.split(" ")[0],
@@ -104,7 +127,7 @@ export function open({ parts: [project, context] }) {
     const open = sequence.executions.filter(isOpen);
     const waiting = open.filter((x) => x.waits?.reason === "approval" && may(`approve:${x.stage}`, project));
     const frozen = open.filter((x) => x.waits?.reason === "window" && may(`approve:${x.stage}`, project));
-    const failed = sequence.executions.findLast((x) => ["fail"].includes(x.result) && !x.retriedBy && !isOpen(x));
+    const failed = sequence.executions.findLast((x) => x.result === "fail" && !x.retriedBy && !isOpen(x));
     const trigger = may("trigger", project);
     const paused = open.some((x) => x.waits?.reason === "resume");
     return html`<p class="buttons">
@@ -137,7 +160,7 @@ export function open({ parts: [project, context] }) {
           <td>${e.type.replace(/^sh\.keptn\.event\./, "")}</td>
           <td>${outcome(e.data?.result, e.type.endsWith(".finished") ? e.data?.status : "")}${e.verdict ? ` [${e.verdict}: does not count]` : ""}</td>
           <td>${oneLine(by(e), 60)}</td>
-          <td>${oneLine(e.data?.message, 200)} ${e.data?.logUrl ? outside(e.data.logUrl, "log") : nothing}</td>
+          <td>${oneLine(e.data?.message, 200)} ${e.data?.logUrl && outside(e.data.logUrl, "log")}</td>
         </tr>`)}</tbody></table></div>
     </details>`;
   }
@@ -146,7 +169,7 @@ export function open({ parts: [project, context] }) {
     title: () => (sequence ? subject() : "Delivery"),
     read,
     view: () => {
-      if (!looked) return html`<h1>Delivery</h1><p class="loading">Loading…</p>`;
+      if (!looked) return html`<h1>Delivery</h1>${loading}`;
       if (!sequence) {
         return html`<h1>Delivery</h1>${empty("There is no such delivery.", html`${project} does not know the context ${context}, or its history is no longer kept.`, html`<a href=${to("environments", { project })}>Environments of ${project}</a>`)}`;
       }
@@ -157,6 +180,7 @@ export function open({ parts: [project, context] }) {
         <p class="dim">${sequence.name}, accepted ${moment(sequence.time)} (${ZONE}), ${ago(sequence.time)} ago${root ? html`, by ${oneLine(root.keelwayauthors ?? root.source, 80)}` : nothing}${image() ? html` · <code>${image()}</code>` : nothing}</p>
         ${actions()}
         ${sentences()}
+        ${others()}
         ${sequence.truncated ? cut("Only the newest executions are shown.") : nothing}
         ${bars()}
         ${log()}

@@ -1,17 +1,14 @@
 // Deployments: the configs with what is deployed and what is on its way; one config with its versions, and what may be done about it.
 
 import { ago, command, cut, empty, failed, html, nothing, outside, quoted, state } from "../lib/view.js";
-import { act, changes, chooser, facts, filters, folded, follow, loading, table } from "../lib/parts.js";
+import { act, changes, chooser, facts, filters, folded, follow, loading, more, table } from "../lib/parts.js";
 import { age, between, left, moment } from "../lib/time.js";
 import { api, path } from "../lib/api.js";
 import { ask } from "../lib/dialog.js";
 import { may } from "../lib/session.js";
-import { oneLine, shortId, version } from "../lib/words.js";
+import { holds, isOver, oneLine, shortId, told, version } from "../lib/words.js";
 import { to } from "../lib/router.js";
 
-const isOver = (v) => ["Complete", "Failed"].includes(v?.status);
-/** At a step of a canary without a bake time. */
-const holds = (v) => v && !isOver(v) && v.holds;
 const moves = (c) => (c.latest && ["runs", "waits"].includes(told(c.latest).sign) && (c.latest.starts || c.latest.status !== "New")) || ["Settling", "AwaitingCancellation"].includes(c.reason);
 const HOOKS = {
   runs: (hook) => ({ sign: "runs", what: `${hook} runs` }), done: (hook) => ({ sign: "pass", what: `${hook} is done` }),
@@ -20,21 +17,6 @@ const HOOKS = {
 const address = (c) => `${c.namespace}/${c.name}`;
 const images = (all) => Object.entries(all ?? {}).map(([name, image]) => html`<div><span class="dim">${name}</span> <strong title=${image}>${version(image)}</strong></div>`);
 const by = (actor) => (actor.by ? ` by ${oneLine(actor.by, 60)}` : "");
-
-/** How a version is, in the words of `keelway rollout status`. */
-function told(v) {
-  if (!v) return { sign: "none", what: "no version yet" };
-  const say = (sign, what) => ({ sign, what: `#${v.version} ${what}`, time: isOver(v) ? between(v.since, v.endedAt) : age(v.since) });
-  const who = v.deployer ? ` by ${oneLine(v.deployer, 40)}` : "";
-  const why = `: ${oneLine(v.message, 200)}`;
-  const far = who + (v.progress?.message ? `: ${oneLine(v.progress.message, 200)}` : "");
-  const paused = v.desired === "pause";
-  if (v.status === "Complete") return say("pass", `rolled out${who}`);
-  if (v.status === "Failed") return say("fail", `failed${who}${why}`);
-  if (v.desired === "cancel") return say("runs", `is being cancelled${why}`);
-  if (v.status === "New") return paused ? say("person", "is held: the config is paused") : say("waits", `waits for a deployer${why}`);
-  return say(paused || holds(v) ? "person" : "runs", (paused ? "is told to pause" : v.status === "Pending" ? "is claimed" : "is running") + far);
-}
 
 /** What a config waits for: `[sign, what, the command that goes on]`. */
 function waits(c, of) {
@@ -179,7 +161,7 @@ function one(namespace, name) {
     ${progress(c.latest)}
     <h2>Versions</h2>
     ${table(`Versions of ${name}`, ["Version", "Status", "Images", "Cause", "Age", ""], versions, (v) => `${v.version}-${v.attempt}`, row)}
-    ${versions.cut ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>Show older versions</button></p>` : nothing}`;
+    ${versions.cut ? more("Show older versions", () => (pages += 1)) : nothing}`;
 
   return {
     title: () => name,

@@ -2,7 +2,7 @@
 // targets, and what it was compared with.
 
 import { command, cut, empty, html, nothing, quoted, repeat, state, svg } from "../lib/view.js";
-import { act, chooser, facts, filters, follow, loading, noProject, search, table } from "../lib/parts.js";
+import { act, chooser, facts, filters, follow, loading, more, noProject, search, table } from "../lib/parts.js";
 import { api, path } from "../lib/api.js";
 import { between, moment, short } from "../lib/time.js";
 import { may } from "../lib/session.js";
@@ -122,7 +122,7 @@ function one([project, stage, service], held) {
   const whole = (shown) => html`${chart(runs, shown)}
     <h2>Objectives by run</h2>
     ${heat(shown)}
-    ${runs.cut ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>Show older runs</button></p>` : nothing}
+    ${runs.cut ? more("Show older runs", () => (pages += 1)) : nothing}
     ${shown ? run(shown) : empty("This run is not among those that are shown.", html`<a href=${here(runs[0])}>The newest run</a>`)}`;
 
   return {

@@ -1,49 +1,38 @@
 // Pipelines: their environments with what runs and what keeps the next revision back, what may be done, and what has been promoted.
 
-import { ago, command, cut, empty, html, nothing, outside, quoted, repeat, sign, state } from "../lib/view.js";
-import { api, path, query } from "../lib/api.js";
-import { oneLine, revision } from "../lib/words.js";
-import { chooser, filters } from "../lib/parts.js";
+import { ago, command, cut, empty, html, nothing, outside, quoted, sign, state } from "../lib/view.js";
+import { api, path } from "../lib/api.js";
+import { ENDS, oneLine, promoted, revision } from "../lib/words.js";
+import { chooser, filters, follow, loading, more, table } from "../lib/parts.js";
 import { to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { ask } from "../lib/dialog.js";
 import { decidePipeline } from "../lib/approvals.js";
 
-const ENDS = { succeeded: "pass", failed: "fail", rejected: "fail", abandoned: "none" };
-const phaseSign = (phase) => ENDS[phase] ?? (phase === "waiting" ? "waits" : "runs");
-
 export const open = (route) => (route.parts.length > 1 ? one(route) : list(route));
 
-function list({ params, redraw }) {
-  let values = params;
-  let pipelines = [];
-  let loaded = false;
-  const project = () => values.get("project") ?? "";
+function list(held) {
+  let pipelines;
+  const project = () => held.params.get("project") ?? "";
 
   return {
     title: () => "Pipelines",
-    routed(params) { values = params; redraw(); },
+    routed: follow(held),
     async read(signal) {
       pipelines = await api.all("/v1/pipelines", {}, "pipelines", { signal, most: 10 });
-      loaded = true;
       return pipelines.some((p) => p.reason && !p.suspended);
     },
     view: () => {
-      const names = [...new Set(pipelines.map((p) => p.namespace))].sort();
-      const shown = pipelines.filter((p) => !project() || p.namespace === project());
+      const names = [...new Set(pipelines?.map((p) => p.namespace))].sort();
+      const shown = pipelines?.filter((p) => !project() || p.namespace === project());
       return html`<h1>Pipelines</h1>
         ${filters(chooser(names, project()))}
-        ${pipelines.cut ? cut("Only the first 1,000 pipelines are shown.") : nothing}
-        ${!loaded ? html`<p class="loading">Loading…</p>` : !shown.length
-          ? empty("There is no pipeline here.", html`<code>keelway apply -f pipeline.yaml</code> makes one.`)
-          : html`<div class="wide" tabindex="0" role="region" aria-label="Pipelines"><table class="rows">
-            <caption class="unseen">Pipelines and the revision that each carries through</caption>
-            <thead><tr><th scope="col">Pipeline</th><th scope="col">Environments</th><th scope="col">Revision</th><th scope="col">State</th></tr></thead>
-            <tbody>${repeat(shown, (p) => `${p.namespace}/${p.name}`, (p) => html`<tr>
-              <th scope="row"><a href=${to("pipelines", p.namespace, p.name)}>${p.name}</a><br><span class="dim">${p.namespace}</span></th>
-              <td>${(p.environments ?? []).join(" › ")}</td><td>${revision(p.revision)}</td>
-              <td>${p.suspended ? state({ sign: "person", what: "suspended" }) : p.reason ? state({ sign: "waits", what: oneLine(p.message || p.reason, 160) }) : state({ sign: "pass", what: "" })}</td>
-            </tr>`)}</tbody></table></div>`}
+        ${pipelines?.cut ? cut("Only the first 1,000 pipelines are shown.") : nothing}
+        ${table("Pipelines", ["Pipeline", "Environments", "Revision", "State"], shown, (p) => `${p.namespace}/${p.name}`, (p) => [
+          html`<a href=${to("pipelines", p.namespace, p.name)}>${p.name}</a><br><span class="dim">${p.namespace}</span>`,
+          (p.environments ?? []).join(" › "), revision(p.revision),
+          state(p.suspended ? { sign: "person", what: "suspended" } : p.reason ? { sign: "waits", what: oneLine(p.message || p.reason, 160) } : { sign: "pass", what: "" }),
+        ], empty("There is no pipeline here.", html`<code>keelway apply -f pipeline.yaml</code> makes one.`))}
         ${command(`keelway get pipelines${project() ? ` -p ${quoted(project())}` : ""}`)}`;
     },
   };
@@ -54,7 +43,6 @@ function one({ parts: [namespace, name] }) {
   let explained = new Map();
   let past = [];
   let commands = [];
-  let next;
   let pages = 1;
   const base = path`/v1/pipelines/${namespace}/${name}`;
 
@@ -62,17 +50,10 @@ function one({ parts: [namespace, name] }) {
     const [now, why] = await Promise.all(["", "/explain"].map((end) => api.get(base + end, { signal })));
     pipeline = now;
     explained = new Map(why.environments.map((e) => [e.environment, e]));
-    const found = [];
-    let nextPageKey;
-    for (let i = 0; i < pages; i += 1) {
-      const page = await api.get(base + "/history" + query({ pageSize: 50, nextPageKey }), { signal });
-      found.push(...page.promotions);
-      if (!i) commands = page.commands ?? [];
-      nextPageKey = page.nextPageKey;
-      if (!nextPageKey || nextPageKey === "0") break;
-    }
-    past = found;
-    next = nextPageKey === "0" ? undefined : nextPageKey;
+    // Commands are on the first page.
+    let said;
+    past = await api.all(`${base}/history`, { pageSize: 50 }, "promotions", { signal, most: pages, each: (_, page) => { said ??= page.commands ?? []; } });
+    commands = said;
     return why.environments.some((e) => !e.done);
   }
 
@@ -131,14 +112,11 @@ function one({ parts: [namespace, name] }) {
       if (!rows.get(p.revision).has(p.environment)) rows.get(p.revision).set(p.environment, p);
     }
     if (!rows.size) return empty("Nothing has been promoted yet.");
-    return html`<div class="wide" tabindex="0" role="region" aria-label="History"><table class="rows">
-      <caption class="unseen">Revisions, and how they fared in each environment</caption>
-      <thead><tr><th scope="col">Revision</th>${names.map((n) => html`<th scope="col">${n}</th>`)}</tr></thead>
-      <tbody>${repeat([...rows], ([r]) => r, ([r, cells]) => html`<tr><th scope="row" title=${r}>${revision(r)}</th>${names.map((n) => {
-        const p = cells.get(n);
-        return html`<td>${p ? html`<span title=${oneLine(p.message, 300)}>${sign(phaseSign(p.phase))} ${p.phase}</span> <span class="dim">${ago(p.at ?? p.since)}</span>` : sign("none")}</td>`;
-      })}</tr>`)}</tbody></table></div>
-      ${next ? html`<p><button @click=${() => { pages += 1; dispatchEvent(new Event("changed")); }}>More</button></p>` : nothing}`;
+    return html`${table("History", ["Revision", ...names], [...rows], ([r]) => r, ([r, cells]) => [html`<span title=${r}>${revision(r)}</span>`, ...names.map((n) => {
+      const p = cells.get(n);
+      return p ? html`<span title=${oneLine(p.message, 300)}>${sign(promoted(p).sign)} ${p.phase}</span> <span class="dim">${ago(p.at ?? p.since)}</span>` : sign("none");
+    })])}
+      ${past.cut ? more("More", () => (pages += 1)) : nothing}`;
   }
 
   const by = (text) => (text ? html` by ${oneLine(text, 60)}` : nothing);
@@ -147,7 +125,7 @@ function one({ parts: [namespace, name] }) {
     title: () => name,
     read,
     view: () => {
-      if (!pipeline) return html`<h1>${name}</h1><p class="loading">Loading…</p>`;
+      if (!pipeline) return html`<h1>${name}</h1>${loading}`;
       const all = pipeline.environments;
       const whole = may("trigger", namespace);
       const run = pipeline.run?.revision;
@@ -168,7 +146,7 @@ function one({ parts: [namespace, name] }) {
             ${line("Healthy", (e) => (e.healthy ? html`<span class="version" title=${e.healthy.revision}>${revision(e.healthy.revision)}</span> <span class="dim">${ago(e.healthy.since)}</span>` : html`<span class="dim">nothing yet</span>`))}
             ${line("Targets", (e) => (e.targets ?? []).map((t) => html`<div>${state({ sign: t.ready ? "pass" : "fail", what: [t.cluster, t.namespace, revision(t.revision)].filter(Boolean).join(" ") })} <span class="dim">${ago(t.observedAt)}</span></div>`))}
             ${line("Gates", gate)}
-            ${line("Promotion", (e) => (e.promotion ? html`${state({ sign: phaseSign(e.promotion.phase), what: `${revision(e.promotion.revision)} ${e.promotion.phase}` })}<div class="dim">${oneLine(e.promotion.message, 200)}</div>
+            ${line("Promotion", (e) => (e.promotion ? html`${state(promoted(e.promotion))}<div class="dim">${oneLine(e.promotion.message, 200)}</div>
               ${(e.promotion.approvals ?? []).map((a) => html`<div class="dim">approved${by(a.by)}</div>`)}` : html`<span class="dim">none</span>`))}
             ${line("Pull request", request)}
             ${line("Held", (e) => (e.hold ? html`${state({ sign: "person", what: revision(e.hold.revision ?? "") })}${by(e.hold.by)}<div class="dim">${oneLine(e.hold.message, 160)}</div>` : html`<span class="dim">no</span>`))}

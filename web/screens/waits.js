@@ -7,7 +7,7 @@ import { to } from "../lib/router.js";
 import { may } from "../lib/session.js";
 import { several } from "../lib/several.js";
 import { approve, decidePipeline, override, proceed, resume, sendDecision } from "../lib/approvals.js";
-import { chooser, filters } from "../lib/parts.js";
+import { chooser, filters, loading } from "../lib/parts.js";
 import { moment } from "../lib/time.js";
 
 const GROUPS = [
@@ -123,7 +123,7 @@ export function open({ params, redraw }) {
   }
 
   return {
-    title: () => (project() ? `What waits in ${project()}` : "What waits"),
+    title: () => `What waits${project() ? ` in ${project()}` : ""}`,
     routed(params) {
       const before = project();
       values = params;
@@ -137,7 +137,7 @@ export function open({ params, redraw }) {
       <h1>What waits</h1>
       ${filters(chooser(projects, project()))}
       ${clipped.length ? cut(`There is more than is shown here: ${clipped.join(", ")}. Choose a project.`) : nothing}
-      ${!loaded ? html`<p class="loading">Loading…</p>` : items.length ? GROUPS.map(section) : empty("Nothing waits.", "What needs you shows up here, and in the title of this tab.")}
+      ${!loaded ? loading : items.length ? GROUPS.map(section) : empty("Nothing waits.", "What needs you shows up here, and in the title of this tab.")}
       ${command(`keelway status${project() ? ` -p ${quoted(project())}` : ""}`)}`,
   };
 }

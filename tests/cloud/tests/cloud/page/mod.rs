@@ -2,6 +2,7 @@
 //! What is asserted are counts, sizes and what is shown, never how long something takes.
 
 mod acts;
+mod delivery;
 mod evaluations;
 mod fields;
 mod histories;
@@ -32,6 +33,7 @@ pub fn tests() -> Vec<Test<Bed>> {
         size::tests(),
         readers::tests(),
         acts::tests(),
+        delivery::tests(),
         trouble::tests(),
         histories::tests(),
         evaluations::tests(),
