@@ -36,12 +36,7 @@ impl<P: Ports, M: Metrics> Work for Measure<'_, P, M> {
     }
 
     async fn outside(&self, _: &Service, open: &Open) -> Result<Option<Self::Outcome>, PortError> {
-        Ok(Some(match self.values(open).await {
-            Ok(outcome) => outcome,
-            // The source, or the table: the evaluation remembers how often this was.
-            Err(PortError::Refused { reason, .. }) => Err(Lost::Refused(reason)),
-            Err(error) => Err(Lost::Later(error.to_string())),
-        }))
+        self.values(open).await.map(Some)
     }
 
     async fn tell(&self, _: &Service, _: Open, outcome: Self::Outcome) -> Result<Handled, PortError> {
@@ -83,7 +78,12 @@ impl<P: Ports, M: Metrics> Measure<'_, P, M> {
         let wanted: Vec<Query> = asked.iter().filter_map(|asked| asked.as_ref().ok().cloned()).collect();
         let answered = match wanted.is_empty() {
             true => vec![],
-            false => self.on.metrics.measure(namespace, &source, &wanted, open.period).await?,
+            false => match self.on.metrics.measure(namespace, &source, &wanted, open.period).await {
+                Ok(answered) => answered,
+                // The evaluation remembers how often this was. A table that is busy is no fault of the source.
+                Err(PortError::Refused { reason, .. }) => return Ok(Err(Lost::Refused(reason))),
+                Err(error) => return Ok(Err(Lost::Later(error.to_string()))),
+            },
         };
         if answered.len() != wanted.len() {
             let reason = format!("{} answered {} of {} queries", open.provider, answered.len(), wanted.len());
