@@ -27,6 +27,7 @@ def arn(service, resource):
 PARAMETERS = {
     "DeployedFunctions": arn("lambda", "function:shop-*"), "DeployedRepositories": arn("ecr", "repository/shop/carts"),
     "DeployedPackages": "arn:aws:s3:::releases/*", "HookFunctions": arn("lambda", "function:hook-*"),
+    "MetricsRoles": "arn:aws:iam::210987654321:role/metrics",
     "DeployerTasks": arn("ecs", "task-definition/deploy:*"), "DeployerClusters": arn("ecs", "cluster/main"),
     "DeployerTaskRoles": f"arn:aws:iam::{ACCOUNT}:role/deploy", "DeployerBuilds": arn("codebuild", "project/deploy"),
     "SecretsKeyArn": arn("kms", "key/12345678-1234-1234-1234-123456789012"), "SchedulerGroup": STACK,
