@@ -52,7 +52,7 @@ fn life(bed: &Bed) -> Outcome {
     same("what a token does not open", stack.wait(work.get("/v1/tokens"))?.status, 403)?;
 
     let entries = shell.json(&["audit", "--project", &project])?;
-    let entries = entries["entries"].as_array().cloned().unwrap_or_default();
+    let entries = entries["items"].as_array().cloned().unwrap_or_default();
     let mut lines: Vec<String> =
         entries.iter().rev().map(|entry| format!("{} {}", text(entry, "action"), text(entry, "token"))).collect();
     lines.dedup();

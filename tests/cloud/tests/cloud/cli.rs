@@ -47,7 +47,7 @@ fn doctor(bed: &Bed) -> Outcome {
     let output = Shell(bed).run(&["doctor"])?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure(output.status.success(), || format!("it ended with {}:\n{said}", output.status))?;
-    let told = ["ok     rules: 9 enabled", "ok     clock: ", "ok     limits: ", "ok     bus: an event went around in "];
+    let told = ["ok     rules: 10 enabled", "ok     clock: ", "ok     limits: ", "ok     bus: an event went around in "];
     ensure(told.iter().all(|told| said.contains(told)), || format!("something is not told:\n{said}"))
 }
 

@@ -24,12 +24,13 @@ use std::time::{Duration, Instant};
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(20);
 
 /// The engines whose queues nobody polls and that record what they cannot read, and the outputs with their queues.
-const RARE: [(&str, &str); 5] = [
+const RARE: [(&str, &str); 6] = [
     ("promotions", "PromotionsQueueUrl"),
     ("attempts", "AttemptsQueueUrl"),
     ("observer", "ObserverQueueUrl"),
     ("deployments", "DeploymentsQueueUrl"),
     ("deployers", "DeployersQueueUrl"),
+    ("evaluations", "EvaluationsQueueUrl"),
 ];
 
 pub fn tests() -> Vec<Test<Bed>> {
