@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 20] = [
+const UNSEEN: [(&str, &str, &str); 24] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
@@ -20,6 +20,10 @@ const UNSEEN: [(&str, &str, &str); 20] = [
     ("keelway-evaluations", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-evaluations", "cloudwatch:GetMetricData", METRICS),
     ("keelway-evaluations", "aps:QueryMetrics", METRICS),
+    ("keelway-evaluations", "sts:AssumeRole", METRICS),
+    ("keelway-evaluations", "secretsmanager:GetSecretValue", METRICS),
+    ("keelway-evaluations", "scheduler:CreateSchedule", WINDOWS),
+    ("keelway-evaluations", "iam:PassRole", WINDOWS),
     ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-attempts", "sqs:GetQueueAttributes", MAPPINGS),
     ("keelway-webhooks", "sqs:GetQueueAttributes", MAPPINGS),
@@ -39,8 +43,8 @@ const UNSEEN: [(&str, &str, &str); 20] = [
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
 const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
-const METRICS: &str =
-    "the examples ask a Prometheus; CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
+const METRICS: &str = "the examples ask a Prometheus without credentials; secrets, roles, CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
+const WINDOWS: &str = "an evaluation waits for more than a quarter of an hour only if its window ends then";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 
 pub fn tests() -> Vec<Test<Bed>> {
