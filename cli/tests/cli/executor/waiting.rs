@@ -50,7 +50,7 @@ fn an_executor_says_that_it_lives_and_that_a_command_waits_for_a_place() {
     }
     let said = |world: &World, id: &str, message: &str| {
         let says = |event: &&Value| event["triggeredid"] == id && event["data"]["message"] == message;
-        of(world, "status.changed").iter().filter(|event| says(&&**event)).count()
+        of(world, "status.changed").iter().filter(|event| says(event)).count()
     };
     api.wait("both are heard of", |world| said(world, "t-1", "runs") > 1 && said(world, "t-2", "waits for a free place") > 1);
     let world = api.world();

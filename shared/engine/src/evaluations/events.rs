@@ -75,7 +75,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
             }
         }
         let asked = asked(event, pinned);
-        run(self, cause, &Turn { to: &place, input: Input::Triggered(&asked), found: &found, cause }).await
+        run(self, cause, &Turn { to: &place, input: Input::Triggered(&asked), found: &found, awaited: Some(&awaited), cause }).await
     }
 
     /// A sequence has given a task up. The event is only a hint: the state of the execution decides.

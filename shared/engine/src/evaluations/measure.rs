@@ -41,7 +41,7 @@ impl<P: Ports, M: Metrics> Work for Measure<'_, P, M> {
 
     async fn tell(&self, _: &Service, _: Open, outcome: Self::Outcome) -> Result<Handled, PortError> {
         let input = Input::Measured { id: self.id, attempt: self.attempt, outcome: &outcome };
-        run(self.on, self.cause, &Turn { to: self.to, input, found: &Found::Nothing, cause: self.cause }).await
+        run(self.on, self.cause, &Turn { to: self.to, input, found: &Found::Nothing, awaited: None, cause: self.cause }).await
     }
 
     /// Whoever told the values may have stopped before it published what they came to.

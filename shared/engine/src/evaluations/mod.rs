@@ -107,7 +107,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
     }
 
     async fn turn(&self, to: &[String; 3], input: Input<'_>, cause: Cause) -> Result<Handled, PortError> {
-        run(self, cause, &Turn { to, input, found: &Found::Nothing, cause }).await
+        run(self, cause, &Turn { to, input, found: &Found::Nothing, awaited: None, cause }).await
     }
 }
 
@@ -171,6 +171,8 @@ struct Turn<'a> {
     to: &'a [String; 3],
     input: Input<'a>,
     found: &'a Found,
+    /// The task that an evaluation begins with: it begins only while its sequence waits.
+    awaited: Option<&'a Awaited>,
     cause: Cause,
 }
 
@@ -214,6 +216,8 @@ impl<P: Ports, M: Metrics> Handler<Service, Evaluations<P, M>> for Turn<'_> {
             Decision::Commit(next, record, ended) => {
                 let mut change = Change::new(old, *next, record.map(|record| *record));
                 let expires = now + engine.limits.retention;
+                // The sequence may give the task up between the read and the commit; what was given up begins no second time.
+                change.with.extend(self.awaited.map(Awaited::check));
                 change.items.extend(ended.iter().map(|ended| codec::ended(self.to, ended, expires)));
                 Verdict::Commit(Box::new(change))
             }

@@ -130,11 +130,11 @@ fn beside(rng: &mut Rng, tasks: usize, place: impl Fn(&mut Rng) -> usize, n: usi
         1 => Action::GiveUp(task, rng.chance(60.0)),
         2 => Action::Void(task),
         3 => Action::Invalidate(task),
-        4..=6 => Action::Value(source, *rng.pick(&INDICATORS), value(rng)),
+        4..=6 => Action::Value(source, INDICATORS[rng.below(INDICATORS.len())], value(rng)),
         7 => Action::Late(source, Span::seconds(rng.below(300) as i64)),
         8 => Action::Busy(source, Span::seconds(*rng.pick(&[5, 30, 200, 2_000]))),
         9 => Action::Refuse(source, rng.chance(50.0)),
-        10 => Action::Choose(n, *rng.pick(&[SOURCES[0], SOURCES[1], SERVICE])),
+        10 => Action::Choose(n, [SOURCES[0], SOURCES[1], SERVICE][rng.below(3)]),
         11 => Action::Declare(source, rng.chance(60.0).then(|| delay(rng))),
         _ => Action::Write(place(rng), rng.below(OBJECTIVES.len())),
     }
