@@ -113,6 +113,7 @@ fn what_the_template_takes_the_functions_start_with() {
         "AllowedHosts",
         "AllowedHosts",
         "AllowedHosts",
+        "AllowedHosts",
         "ApiTokenSha256",
         "LogLevel",
         "MaxEventBytes",
@@ -260,6 +261,7 @@ fn lambda_is_told_who_sends_messages_to_itself_by_design() {
             "DeploymentsFunction",
             "DeployersFunction",
             "WebhooksFunction",
+            "EvaluationsFunction",
         ];
         assert_eq!(to_itself, engines.contains(&name), "{name}");
         let allowed = properties["RecursiveLoop"].as_str();
@@ -387,7 +389,7 @@ fn functions_whose_queues_hide_messages_for_longer_than_a_minute_hold_them() {
         holders.extend(holds.then_some(engine));
     }
     holders.sort_unstable();
-    assert_eq!(holders, ["attempts", "deployers", "observer"]);
+    assert_eq!(holders, ["attempts", "deployers", "evaluations", "observer"]);
 }
 
 #[test]
