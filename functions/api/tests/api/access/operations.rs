@@ -56,7 +56,7 @@ async fn disabled_rules_and_the_limits_are_told() {
     let state = |name: &str| told["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap()["state"].clone();
     assert_eq!(
         (state("services"), state("sequences"), told["rules"].as_array().unwrap().len()),
-        (json!("disabled"), json!("enabled"), 9)
+        (json!("disabled"), json!("enabled"), 10)
     );
     let limits = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
     assert_eq!(told["limits"], limits);

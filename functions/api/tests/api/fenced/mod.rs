@@ -63,15 +63,17 @@ const NOT_FOR_ONE: [&str; 16] = [
     "POST /v1/webhooks/{githost}",
 ];
 /// Operations that there are for nobody, or that what is furnished does not allow now: a second project of a name, a deletion of
-/// what is open, a version while one is on its way, and a strategy that nobody began.
-const NOT_NOW: [&str; 9] = [
+/// what is open, a version while one is on its way, a strategy that nobody began, and an evaluation that nobody has made.
+const NOT_NOW: [&str; 11] = [
     "DELETE /v1/project/{project}",
     "DELETE /v1/secret",
+    "GET /v1/project/{project}/stage/{stage}/service/{service}/evaluation/{id}",
     "GET /v1/secret",
     "POST /v1/deploymentConfigs",
     "POST /v1/deploymentConfigs/{id}/instantiate",
     "POST /v1/deployments/{name}/strategy",
     "POST /v1/project",
+    "POST /v1/project/{project}/stage/{stage}/service/{service}/evaluation/{id}/invalidate",
     "POST /v1/secret",
     "PUT /v1/secret",
 ];

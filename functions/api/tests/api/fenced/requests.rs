@@ -311,6 +311,7 @@ fn bodies(operation: &str) -> Result<Vec<(String, String)>, String> {
         ("POST", "/v1/pipelines/{namespace}/{name}/environments/{environment}/revisions/{revision}/approval") => {
             ["approve", "reject"].map(|decision| json!({"decision": decision, "by": "alfaby"})).to_vec()
         }
+        ("PUT", "/v1/project/{project}/sli-provider") => vec![json!({"name": "alfasource"})],
         ("POST", "/v1/observations") => vec![json!({
             "apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "alfaapp", "namespace": "alfans1", "revision": "alfav3",
             "ready": true

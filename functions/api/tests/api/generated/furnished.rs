@@ -53,6 +53,8 @@ pub struct Furnished {
     /// One whose sequence failed, one whose task is open, and those that wait for an approval.
     pub contexts: Vec<String>,
     pub approvals: Vec<String>,
+    /// One that has ended.
+    evaluation: String,
     check: String,
     deliveries: Vec<String>,
     /// The open trigger of a deployment.
@@ -144,6 +146,12 @@ pub async fn furnish() -> Furnished {
     for (name, event, status) in [("slack", "e1", 200), ("slack", "e2", 500), ("gone", "e3", 410)] {
         deliveries.push(deliver_to(&stand, name, event, status).await);
     }
+    // Without objectives, it ends at once.
+    let place = "/v1/project/shop/stage/dev/service/judged/evaluation";
+    stand.post("/v1/project/shop/service", &json!({"serviceName": "judged"})).await;
+    assert_eq!(stand.post(place, &json!({})).await.status, 200);
+    stand.work().await;
+    let evaluation = stand.get(place).await.json()["items"][0]["id"].as_str().unwrap().to_owned();
     let check = stand.post("/v1/checks", &Value::Null).await.json()["id"].as_str().unwrap().to_owned();
     stand.apply("blog", &stages(DEV)).await;
     let letters = letters(&stand).await;
@@ -154,6 +162,7 @@ pub async fn furnish() -> Furnished {
         weak,
         contexts,
         approvals,
+        evaluation,
         check,
         deliveries,
         open,
@@ -224,11 +233,12 @@ impl Furnished {
             "project" => texts(&["shop"]),
             "namespace" => texts(&["shop"]),
             "stage" => texts(&["dev", "prod"]),
-            "service" => texts(&["cart", "web", "unused"]),
+            "service" => texts(&["cart", "web", "unused", "judged"]),
             "context" | "keptnContext" => self.contexts.clone(),
             "trigger" => self.approvals.clone(),
             "type" => texts(&["deployment", "approval,test", "sh.keptn.event.deployment.triggered"]),
             "token" => texts(&["ci", "weak-read"]),
+            "id" if begins("/v1/project") => vec![self.evaluation.clone()],
             "id" if begins("/v1/deliveries") => self.deliveries.clone(),
             "id" if begins("/v1/uniform") => vec![self.integration.clone()],
             "id" if begins("/v1/checks") => vec![self.check.clone()],
