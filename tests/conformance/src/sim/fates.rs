@@ -1,6 +1,7 @@
 //! What becomes of workers and of what they had at hand.
 
 use super::past::MOST_TOLD;
+use super::repair::BROKEN_OFF;
 use super::scenario::Scenario;
 use super::scheduler::{Deed, Job, Outcome, Sim};
 use keelway_domain::time::Span;
@@ -49,7 +50,7 @@ impl<S: Scenario> Sim<S> {
                 self.world.core().queue.give_back(id, now + later);
             }
             Job::Deed(Deed::Action(action)) => scenario.crashed(self, action),
-            Job::Deed(Deed::Sweep) => {}
+            Job::Deed(Deed::Sweep) => self.stats.count(BROKEN_OFF),
         }
     }
 
@@ -58,6 +59,9 @@ impl<S: Scenario> Sim<S> {
         let id = match (running.job, &outcome) {
             (Job::Message(id), _) => id,
             (Job::Deed(deed), Err(e)) if e.passes() => {
+                if matches!(deed, Deed::Sweep) {
+                    self.stats.count(BROKEN_OFF);
+                }
                 let later = self.world.now() + Span::seconds(5);
                 self.agenda.push((later, deed));
                 return Ok(());

@@ -7,6 +7,7 @@ use super::scenario::{Hands, Scenario};
 use super::stats::{Stats, Violation};
 use super::troubles::Troubles;
 use keelway_domain::time::{Span, Timestamp};
+use keelway_engine::keys;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Handled;
 use keelway_engine::register;
@@ -77,6 +78,8 @@ pub struct Sim<S: Scenario> {
     pub patience: Option<Span>,
     /// The messages by which each dead letter was sent again.
     pub(super) redriven: HashMap<String, HashSet<u64>>,
+    /// Of each dead letter, the round that it was last due for.
+    pub(super) rounds: HashMap<String, i64>,
     /// What was handled, by its queue.
     pub told: Vec<Told>,
     copied: HashSet<u64>,
@@ -127,6 +130,7 @@ impl<S: Scenario> Sim<S> {
             makers: Makers::default(),
             patience: None,
             redriven: HashMap::new(),
+            rounds: HashMap::new(),
             told: vec![],
             copied: HashSet::new(),
             same_as: HashMap::new(),
@@ -407,6 +411,10 @@ impl<S: Scenario> Sim<S> {
         }
         if S::REGISTERED {
             changes.iter().filter_map(|change| change.new.as_ref()).try_for_each(|item| bounds::check(item))?;
+        }
+        for item in changes.iter().filter(|change| change.key.pk == keys::DUE_LETTERS).filter_map(|change| change.new.as_ref()) {
+            let round = self.rounds.entry(keys::letter_of(&item.key.sk).to_owned()).or_default();
+            *round = (*round).max(1 + item.number("n").unwrap_or(0));
         }
         self.makers.learn(&changes);
         scenario.changed(&changes, &core.table, core.request_count())
