@@ -61,16 +61,18 @@ fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
-/// Somebody's request, repeated until it is answered.
-fn insist<T>(mut ask: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+/// Somebody's request, repeated until it is answered. A transaction whose answer was lost goes on without whoever asked for it, and
+/// would get in the way of the next try until it has ended.
+fn insist<T>(world: &World, mut ask: impl FnMut() -> Result<T, String>) -> T {
     let mut last = Err("it is never answered".into());
     for _ in 0..TRIES {
         last = ask();
         if last.is_ok() {
             break;
         }
+        world.core().finish_transactions();
     }
-    last
+    last.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What the engine for sequences writes.
@@ -100,15 +102,14 @@ impl Evaluating {
         let (stage, service) = PLACES[at];
         let scope = format!("{stage}/{service}");
         let write = || project::write(world, PROJECT, (&scope, "slo.yaml"), Some(OBJECTIVES[objectives]));
-        // A table that is busy for so long has people give up. Nothing was written then: every request was refused.
-        let Ok(commit) = insist(write) else { return };
+        let commit = insist(world, write);
         self.objectives[at] = Some(objectives);
         self.watch.commits.insert(commit, self.objectives);
     }
 
     fn declare(&self, world: &World, source: &str, delay: Option<Span>) {
         let source_of = delay.map(|delay| declared(source, Some(delay)));
-        drop(insist(|| project::declare(world, PROJECT, source, source_of.as_ref())));
+        insist(world, || project::declare(world, PROJECT, source, source_of.as_ref()));
     }
 
     fn emit(&self, world: &World, event: CloudEvent) {

@@ -5,7 +5,8 @@ use crate::suite::suite;
 use keelway_conformance::chosen::all;
 use keelway_conformance::contracts::Contracts;
 use keelway_conformance::stand::{Stand, shipyard};
-use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::event::{CANCELLED, CloudEvent, EventType, Kind};
+use keelway_domain::shipyard::EVALUATION;
 use keelway_domain::time::Span;
 use keelway_engine::sequences::{Limits, Publishes, Sequences, is_taken};
 use keelway_world::case::run;
@@ -135,7 +136,8 @@ fn only_what_a_rule_takes_goes_on_the_bus_where_nothing_else_is_wanted() {
         let (ty, source) = (event["type"].as_str().unwrap_or_default(), event["source"].as_str().unwrap_or_default());
         let deployed = keelway_world::deployments::takes(source, ty)
             && (names("deployment", "deploymentConfig") || names("rollback", "deploymentConfig"));
-        deployed || (source == "shipyard-controller" && ty.ends_with(".finished") && names("promotion", "pipeline"))
+        let evaluated = keelway_world::evaluations::takes(source, ty) && (ty != CANCELLED || data["task"] == EVALUATION);
+        deployed || evaluated || (source == "shipyard-controller" && ty.ends_with(".finished") && names("promotion", "pipeline"))
     };
     let mut wanted = 0;
     for case in all::<Keptn>() {
