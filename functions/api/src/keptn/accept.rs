@@ -14,10 +14,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use futures_util::future::join_all;
 use keelway_domain::access::{Kind as Scope, Need};
+use keelway_domain::evaluations::INVALIDATED;
 use keelway_domain::event::{CloudEvent, EventType, Kind, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::sequences::{content, identity};
 use keelway_domain::shipyard::APPROVAL;
+use keelway_engine::evaluations::CONFIGURE;
 use keelway_engine::keptn::preflight::Preflight;
 use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
@@ -304,6 +306,18 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
             return Ok(true);
         }
         EventType::Task(task, _) => caller.check(Need::Execute(task.as_str()), project)?,
+        // The choice of a project's source, and what later evaluations are compared with: as over their routes.
+        EventType::Other(_) if event.ty == CONFIGURE => {
+            caller.check(Need::Administer, project)?;
+            caller.acts("control");
+            caller.tells(project.unwrap_or_default(), format!("evaluate by {}", event.text("type").unwrap_or_default()));
+        }
+        EventType::Other(_) if event.ty == INVALIDATED => {
+            caller.check(Need::Trigger, project)?;
+            caller.acts("control");
+            let id = event.triggered_id.as_deref().unwrap_or_default();
+            caller.tells(project.unwrap_or_default(), format!("invalidate evaluation {id}"));
+        }
         EventType::Other(name) if Sequences::<P>::is_history(&name) => {
             // Notes of tools about their work, without effects.
             if !caller.has_in(Scope::Execute, project) {
