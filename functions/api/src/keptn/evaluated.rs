@@ -88,7 +88,7 @@ pub async fn source<P: Ports + 'static>(
     Ok(axum::Json(SliProvider { name }))
 }
 
-/// Chooses the source that a project evaluates by.
+/// Chooses the source that a project evaluates by. The answer names the one that counts: the latest choice.
 #[utoipa::path(
     put,
     path = "/v1/project/{project}/sli-provider",
@@ -108,8 +108,8 @@ pub async fn choose<P: Ports + 'static>(
         return Err(Refused::field("name", format!("{name:?} is not the name of a source: send for example prometheus")));
     }
     caller.tells(project.as_str(), format!("evaluate by {}", wanted.name));
-    api.evaluations().choose(project.as_str(), &wanted.name, api.engine().now()).await?;
-    Ok(axum::Json(wanted))
+    let name = api.evaluations().choose(project.as_str(), &wanted.name, api.engine().now()).await?;
+    Ok(axum::Json(SliProvider { name }))
 }
 
 /// The place, if there is such a project, stage and service.

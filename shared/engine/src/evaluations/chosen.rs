@@ -26,19 +26,19 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         Ok(self.ports.get(&keys::chosen(project)).await?.and_then(|item| item.text("n").map(str::to_owned)))
     }
 
-    /// Chooses a source for a project; the latest choice counts, however late it arrives.
+    /// Chooses a source for a project; the latest choice counts, however late it arrives. The answer is the one that counts.
     ///
     /// # Errors
     /// A port fails.
-    pub async fn choose(&self, project: &str, source: &str, at: Timestamp) -> Result<(), PortError> {
+    pub async fn choose(&self, project: &str, source: &str, at: Timestamp) -> Result<String, PortError> {
         let key = keys::chosen(project);
         change(&self.ports, &key, |found| {
-            let earlier = |item: &Item| item.number("at").unwrap_or_default() < at.0;
-            if found.is_some_and(|found| !earlier(found)) {
-                return Ok::<_, PortError>(Step::Leave(()));
+            let later = found.filter(|item| item.number("at").unwrap_or_default() >= at.0);
+            if let Some(name) = later.and_then(|item| item.text("n")) {
+                return Ok::<_, PortError>(Step::Leave(name.to_owned()));
             }
             let item = Item::new(key.clone()).with("n", source).with("at", at.0).with("v", next_version(found));
-            Ok(Step::Write(Write::Put(item, as_read(found)), ()))
+            Ok(Step::Write(Write::Put(item, as_read(found)), source.to_owned()))
         })
         .await
     }

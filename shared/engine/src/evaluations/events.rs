@@ -62,19 +62,21 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         let Ok(project) = ProjectName::new(&*place[0]) else { return Ok(Handled::Recorded) };
         let found = self.found(&place[0]).await?;
         let pinned = match self.resources().pinned(&project, event.git_commit_id.as_deref()).await {
-            Ok(pinned) => pinned,
+            Ok(pinned) => Ok(pinned),
             Err(Refusal::Port(error)) => return Err(error),
             // The files say why they cannot be read.
-            Err(_) => event.git_commit_id.clone(),
+            Err(_) => Err(event.git_commit_id.clone()),
         };
-        // Without objectives and without a source, the task is somebody else's.
+        // Without objectives and without a source, the task is somebody else's. The files of its commit decide, whatever was
+        // written since; for a commit that nobody knows, the present ones.
         if !began && found == Found::Nothing {
-            let objectives = self.files(&place, None).objectives().await?.0;
+            let at = pinned.as_ref().ok().and_then(Option::as_deref);
+            let objectives = self.files(&place, at).objectives().await?.0;
             if objectives == Objectives::Missing {
                 return Ok(Handled::Recorded);
             }
         }
-        let asked = asked(event, pinned);
+        let asked = asked(event, pinned.unwrap_or_else(|unknown| unknown));
         run(self, cause, &Turn { to: &place, input: Input::Triggered(&asked), found: &found, awaited: Some(&awaited), cause }).await
     }
 
@@ -113,11 +115,18 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         let Some(source) = event.text("type").filter(|source| chosen::is_name(source)) else {
             return self.refuse(event, cause, "data.type is not the name of a source: send for example prometheus").await;
         };
-        match ProjectName::new(project) {
-            Ok(name) if self.ports.get(&projects::keys::project(&name)).await?.is_some() => {}
-            _ => return self.refuse(event, cause, "data.project is the name of no project").await,
+        let known = match ProjectName::new(project) {
+            Ok(name) => self.ports.get(&projects::keys::project(&name)).await?,
+            Err(_) => None,
+        };
+        let Some(known) = known else {
+            return self.refuse(event, cause, "data.project is the name of no project").await;
+        };
+        let at = event.time.min(cause.sent);
+        // An earlier project of that name chooses nothing for this one.
+        if at >= projects::created(&known) {
+            self.choose(project, source, at).await?;
         }
-        self.choose(project, source, event.time.min(cause.sent)).await?;
         Ok(Handled::Recorded)
     }
 }

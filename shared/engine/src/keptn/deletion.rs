@@ -1,5 +1,6 @@
 //! The end of services and projects: both are deleted only when nothing of theirs is open.
 
+use crate::evaluations;
 use crate::item::Item;
 use crate::ports::{Condition, Ports, Query, Write, Written};
 use crate::projects;
@@ -65,6 +66,8 @@ impl<P: Ports> Sequences<P> {
             services: self.delete_all(services, |_| true).await?,
             resources: self.delete_all(resources, in_force).await?,
         };
+        // A new project of this name chooses its own source.
+        drop(self.ports.write(&Write::Delete(evaluations::keys::chosen(project.as_str()), Condition::Always)).await?);
         let delete = Write::Delete(projects::keys::project(project), Condition::Version(item.version()));
         if self.ports.write(&delete).await? != Written::Done {
             return Err(contended(format_args!("project {project}")).into());

@@ -258,7 +258,7 @@ impl<P: Ports> Projects<'_, P> {
         Ok(Project {
             settings: settings_of(name, item),
             border: Border::read(name.as_str(), Some(item))?,
-            created: Timestamp(item.number("at").unwrap_or(0)),
+            created: created(item),
             shipyard: self.shipyard(name, revision.as_deref().unwrap_or_default()).await?,
             revision,
             revisions: item.number("n").unwrap_or(0),
@@ -268,6 +268,11 @@ impl<P: Ports> Projects<'_, P> {
     pub(crate) async fn change(&self, key: &Key, present: Option<&Item>, set: Attrs, remove: Vec<Name>) -> Result<bool, PortError> {
         Ok(self.ports.write(&changed(key, present, set, remove)).await? == Written::Done)
     }
+}
+
+/// When a project was created.
+pub(crate) fn created(item: &Item) -> Timestamp {
+    Timestamp(item.number("at").unwrap_or(0))
 }
 
 /// The write that changes a project's item.

@@ -58,7 +58,7 @@ pub struct Own {
     pub window: Option<(i64, i64)>,
     /// Its data besides.
     pub data: Map<String, Value>,
-    /// The commit that it names; `last`: the last one that was written so far.
+    /// The commit that it names; `last`: the last one that was written so far, `before`: the one before that.
     pub commit: Option<String>,
     /// A service on the bus has begun with this task.
     pub began: Option<String>,

@@ -33,7 +33,7 @@ pub fn create(world: &World, project: &str, stages: &[&str], services: &[&str]) 
     let text = serde_json::to_string(&shipyard).map_err(|error| error.to_string())?;
     keep(world, Item::new(projects::keys::listed(project)));
     keep(world, Item::new(projects::keys::revision(&name, "r1")).with("j", text));
-    keep(world, Item::new(projects::keys::project(&name)).with("v", 1i64).with("rev", "r1"));
+    keep(world, Item::new(projects::keys::project(&name)).with("v", 1i64).with("rev", "r1").with("at", world.now().0));
     let people = Sequences::new(world.worker(PEOPLE), Limits::default());
     for service in services {
         block_on(people.projects().create_service(&name, service)).map_err(|error| error.to_string())?;

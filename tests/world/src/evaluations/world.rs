@@ -31,8 +31,8 @@ pub struct EvaluationsWorld {
     pub story: Story<Engine>,
     /// The sources.
     pub sources: Shared,
-    /// The last commit of the project's files.
-    commit: String,
+    /// The commits of the project's files.
+    commits: Vec<String>,
     /// A request may fail for which the engine waits.
     disturbed: bool,
 }
@@ -67,12 +67,12 @@ impl EvaluationsWorld {
     /// In an empty world.
     pub fn new(mode: Mode) -> Self {
         let sources = Shared::default();
-        Self { story: Story::of(mode, sources.engines()), sources, commit: String::new(), disturbed: is_disturbed(mode) }
+        Self { story: Story::of(mode, sources.engines()), sources, commits: vec![], disturbed: is_disturbed(mode) }
     }
 
     /// The same with other engines.
     pub fn with(sources: Shared, make: impl Fn(crate::worker::Worker) -> Engine + Send + Sync + 'static) -> Self {
-        Self { story: Story::of(Mode::Clean, make), sources, commit: String::new(), disturbed: false }
+        Self { story: Story::of(Mode::Clean, make), sources, commits: vec![], disturbed: false }
     }
 
     /// A service's evaluations.
@@ -99,7 +99,7 @@ impl EvaluationsWorld {
     fn write(&mut self, project: &str, files: &Files) -> Result<(), String> {
         for (at, files) in files {
             for (file, content) in files {
-                self.commit = project::write(&self.story.world, project, (at, file), content.as_deref())?;
+                self.commits.push(project::write(&self.story.world, project, (at, file), content.as_deref())?);
             }
         }
         Ok(())
@@ -226,10 +226,10 @@ impl Forked for EvaluationsWorld {
     fn fork(&self, mode: Mode) -> Self {
         let sources = self.sources.fork();
         let story = self.story.fork_of(mode, sources.engines());
-        Self { story, sources, commit: self.commit.clone(), disturbed: is_disturbed(mode) }
+        Self { story, sources, commits: self.commits.clone(), disturbed: is_disturbed(mode) }
     }
     fn goes_on_like(&self, other: &Self) -> bool {
-        self.story.goes_on_like(&other.story) && self.sources.is_like(&other.sources) && self.commit == other.commit
+        self.story.goes_on_like(&other.story) && self.sources.is_like(&other.sources) && self.commits == other.commits
     }
 }
 
@@ -241,7 +241,7 @@ impl Tells<EvaluationsWorld> for Evaluates {
             Some(files) => stand.write(&project, files)?,
             None => {
                 for (at, file, text) in FILES {
-                    stand.commit = project::write(&stand.story.world, &project, (at, file), Some(text))?;
+                    stand.commits.push(project::write(&stand.story.world, &project, (at, file), Some(text))?);
                 }
             }
         }
@@ -265,8 +265,13 @@ impl Tells<EvaluationsWorld> for Evaluates {
             let mut event = task.triggered((at(from), at(to)));
             event.time = stand.now();
             merge(&mut event.data, &own.data);
-            let last = |commit: &String| if commit == "last" { stand.commit.clone() } else { commit.clone() };
-            event.git_commit_id = own.commit.as_ref().map(last);
+            let mut newest = stand.commits.iter().rev();
+            let named = |commit: &String| match commit.as_str() {
+                "last" => newest.next().cloned().unwrap_or_default(),
+                "before" => newest.nth(1).cloned().unwrap_or_default(),
+                id => id.to_owned(),
+            };
+            event.git_commit_id = own.commit.as_ref().map(named);
             let event = serde_json::from_str(&event.to_bytes()).map_err(|error| error.to_string())?;
             return Ok(telling.send(step, event, Entrance::Bus, stand));
         }

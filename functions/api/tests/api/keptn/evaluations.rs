@@ -141,3 +141,52 @@ async fn a_service_on_the_bus_is_asked_and_answers_over_the_api() {
         "{one}"
     );
 }
+
+#[tokio::test]
+async fn events_that_change_evaluations_take_the_scopes_of_their_routes() {
+    let mut stand = shop().await;
+    for scope in ["read", "execute:evaluation", "trigger", "administer"] {
+        stand.token(scope.split(':').next().unwrap(), &[scope], &["shop"]).await;
+    }
+    let id = evaluated(&mut stand, 0.5).await["id"].clone();
+    stand.world.pass(Span::seconds(1));
+    let data = json!({"project": "shop", "stage": "staging", "service": "carts", "type": "dynatrace"});
+    let event = |what: &str| {
+        let ty = format!("sh.keptn.event.{what}");
+        json!({"type": ty, "source": "tool", "shkeptncontext": "c", "triggeredid": id, "data": data})
+    };
+    let (choice, out) = (event("monitoring.configure"), event("evaluation.invalidated"));
+    let source = async |stand: &mut Stand| stand.like("").get("/v1/project/shop/sli-provider").await.json()["name"].clone();
+    let invalidated = async |stand: &mut Stand| stand.like("").get(PLACE).await.json()["items"][0]["invalidated"].clone();
+    for (who, event, status) in
+        [("read", &choice, 403), ("execute", &choice, 403), ("trigger", &choice, 403), ("read", &out, 403), ("execute", &out, 403)]
+    {
+        let answer = stand.like(who).post("/v1/event", event).await;
+        assert_eq!(answer.status, status, "{who}: {event}: {answer:?}");
+        stand.work().await;
+        assert_eq!((source(&mut stand).await, invalidated(&mut stand).await), (json!(""), json!(false)), "{who}: {event}");
+    }
+    for (who, event) in [("administer", &choice), ("trigger", &out)] {
+        assert_eq!(stand.like(who).post("/v1/event", event).await.status, 200, "{who}: {event}");
+        stand.work().await;
+    }
+    assert_eq!((source(&mut stand).await, invalidated(&mut stand).await), (json!("dynatrace"), json!(true)));
+    let audit = stand.get("/v1/audit?action=control&project=shop").await.json();
+    let what: Vec<&str> = audit["entries"].as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    for told in ["evaluate by dynatrace".to_owned(), format!("invalidate evaluation {}", id.as_str().unwrap())] {
+        assert!(what.contains(&told.as_str()), "{told}: {audit}");
+    }
+}
+
+#[tokio::test]
+async fn a_project_that_is_created_again_chooses_anew() {
+    let stand = shop().await;
+    let path = "/v1/project/shop/sli-provider";
+    stand.world.pass(Span::seconds(1));
+    assert_eq!(stand.put(path, &json!({"name": "dynatrace"})).await.json(), json!({"name": "dynatrace"}));
+    assert_eq!(stand.delete("/v1/metricsSources/shop/prometheus").await.status, 204);
+    let deleted = stand.delete("/v1/project/shop").await;
+    assert_eq!(deleted.status, 200, "{deleted:?}");
+    stand.apply("shop", STAGES).await;
+    assert_eq!(stand.get(path).await.json(), json!({"name": ""}));
+}
