@@ -2,7 +2,7 @@
 
 use super::named::PROJECT;
 use super::values::{Awaiting, answerable, executor_name, length, name, wait};
-use super::{Output, Scope, Watching, examples};
+use super::{EvaluationWindow, Output, Scope, Watching, examples};
 use crate::pairs;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args as Group, Subcommand};
@@ -111,18 +111,8 @@ pub struct TriggerEvaluation {
     /// The stage
     #[arg(long, value_parser = name::<StageName>)]
     pub stage: StageName,
-    /// From when on: RFC 3339, or without a zone for UTC; with --end or --timeframe
-    #[arg(long, value_name = "TIME")]
-    pub start: Option<String>,
-    /// Until when; with --start
-    #[arg(long, value_name = "TIME")]
-    pub end: Option<String>,
-    /// For how long, at least 1m: from --start on, else until now
-    #[arg(long, value_name = "DURATION")]
-    pub timeframe: Option<String>,
-    /// The configuration that executors use
-    #[arg(long, value_name = "ID")]
-    pub git_commit_id: Option<String>,
+    #[command(flatten)]
+    pub window: EvaluationWindow,
     #[command(flatten)]
     pub common: TriggerCommon,
 }

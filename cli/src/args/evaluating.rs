@@ -24,8 +24,17 @@ pub struct Evaluate {
     /// Earlier evaluations as JSON, newest first: what this command prints with -o json, or Keptn's evaluation.finished
     #[arg(long, value_name = "FILE", requires = "file")]
     pub history: Option<PathBuf>,
+    /// The project
+    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
+    pub project: Option<ProjectName>,
+    /// The stage
+    #[arg(long, value_parser = name::<StageName>)]
+    pub stage: Option<StageName>,
     #[command(flatten)]
     pub window: EvaluationWindow,
+    /// Labels, which queries may name; may be repeated
+    #[arg(short, long, value_delimiter = ',', value_parser = parse_text, value_name = "K=V")]
+    pub labels: Vec<(String, String)>,
     /// Wait for the result, and print it
     #[arg(short, long, conflicts_with = "file")]
     pub watch: bool,
@@ -36,15 +45,9 @@ pub struct Evaluate {
     pub output: Output,
 }
 
-/// What is evaluated, of which service.
+/// What is evaluated: of which time, and by the files of which commit.
 #[derive(Group)]
 pub struct EvaluationWindow {
-    /// The project
-    #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]
-    pub project: Option<ProjectName>,
-    /// The stage
-    #[arg(long, value_parser = name::<StageName>)]
-    pub stage: Option<StageName>,
     /// From when on: RFC 3339, or without a zone for UTC; with --end or --timeframe
     #[arg(long, value_name = "TIME")]
     pub start: Option<String>,
@@ -54,9 +57,6 @@ pub struct EvaluationWindow {
     /// For how long, at least 1m: from --start on, else until now
     #[arg(long, value_name = "DURATION")]
     pub timeframe: Option<String>,
-    /// Labels, which queries may name; may be repeated
-    #[arg(short, long, value_delimiter = ',', value_parser = parse_text, value_name = "K=V")]
-    pub labels: Vec<(String, String)>,
     /// The commit of the project's resources with the objectives [default: the last one]
     #[arg(long, value_name = "ID")]
     pub git_commit_id: Option<String>,

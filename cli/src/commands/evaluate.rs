@@ -84,18 +84,23 @@ fn table(results: &[Indicator], slo: &Slo) -> Table {
     table
 }
 
-fn change(value: f64, before: f64) -> String {
+/// By how much a value differs from what it was before.
+pub fn change(value: f64, before: f64) -> String {
     format!("{:+.1}%", (value - before) / before.abs() * 100.0)
 }
 
-/// Each criterion, its target if that is another number, and whether it is missed.
 fn targets(targets: Option<&[Target]>) -> String {
-    let one = |target: &Target| {
-        let compares = target.criteria.contains(['+', '-', '%']);
-        let number = if compares && target.target_value != 0.0 { format!(" = {}", target.target_value) } else { String::new() };
-        format!("{}{number}{}", target.criteria, if target.violated { " missed" } else { "" })
+    criteria(targets.unwrap_or_default().iter().map(|target| (&*target.criteria, target.target_value, target.violated)))
+}
+
+/// Each criterion, its target if that is another number, and whether it is missed.
+pub fn criteria<'a>(targets: impl Iterator<Item = (&'a str, f64, bool)>) -> String {
+    let one = |(criterion, target, violated): (&str, f64, bool)| {
+        let compares = criterion.contains(['+', '-', '%']);
+        let number = if compares && target != 0.0 { format!(" = {target}") } else { String::new() };
+        format!("{criterion}{number}{}", if violated { " missed" } else { "" })
     };
-    targets.unwrap_or_default().iter().map(one).collect::<Vec<_>>().join(", ")
+    targets.map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn summary(judged: &Judged, slo: &Slo) -> Result<(), CliError> {

@@ -1,6 +1,7 @@
 //! Evaluations that the installation makes: `evaluate`, `get evaluations`, `evaluation`, `set sli-provider`.
 
-use super::evaluate::code;
+use super::evaluate::{change, code, criteria};
+use super::trigger;
 use crate::api::Api;
 use crate::args::{Evaluate, Evaluated, EvaluationVerb, GetEvaluations, OneEvaluation, SetSliProvider};
 use crate::error::CliError;
@@ -9,10 +10,9 @@ use crate::table::{Table, print};
 use crate::words::{SHORT, age};
 use keelway_domain::event::TaskResult;
 use keelway_domain::names::{ServiceName, StageName};
-use keelway_domain::sequences::Window;
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{
-    Accepted, EvaluatedIndicator, EvaluatedTarget, EvaluationPage, EvaluationView, ProjectState, SequencePage, SequenceState,
+    EvaluatedIndicator, EvaluatedTarget, EvaluationPage, EvaluationView, ProjectState, SequencePage, SequenceState,
 };
 use keelway_wire::http::{Page, SliProvider};
 use serde_json::{Value, json};
@@ -29,25 +29,12 @@ const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 /// # Errors
 /// A window that breaks a rule, or the API's refusal.
 pub async fn evaluate(api: &Api, what: &Evaluate) -> Result<ExitCode, CliError> {
-    let window = &what.window;
-    let (Some(service), Some(project), Some(stage)) = (&what.service, &window.project, &window.stage) else {
+    let (Some(service), Some(project), Some(stage)) = (&what.service, &what.project, &what.stage) else {
         return Err(CliError::Usage("say which service in which stage: keelway evaluate SERVICE -p PROJECT --stage STAGE".into()));
     };
-    let given = (window.start.as_deref(), window.end.as_deref(), window.timeframe.as_deref());
-    let period = Window::requested(given, crate::clock::now())
-        .map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
-    // The request may have to be sent twice.
-    let mut body = json!({"id": uuid::Uuid::now_v7().to_string(), "start": period.start.rfc3339(), "end": period.end.rfc3339()});
-    if !window.labels.is_empty() {
-        body["labels"] =
-            window.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect::<serde_json::Map<_, _>>().into();
-    }
-    if let Some(commit) = &window.git_commit_id {
-        body["gitcommitid"] = json!(commit);
-    }
     let (project, stage, service) = (project.as_str(), stage.as_str(), service.as_str());
+    let (accepted, _) = trigger::evaluate(api, [project, stage, service], &what.window, &what.labels).await?;
     let path = path(project, stage, service);
-    let accepted: Accepted = api.post(&path, &body).await?;
     if !what.watch {
         let shown = format!("evaluation of {service} is triggered in {stage} of {project}: context {}", accepted.context);
         if what.output.format.is_data() {
@@ -243,10 +230,7 @@ fn table(results: &[EvaluatedIndicator]) -> Table {
             format!("{}{}", of.metric, if result.key_sli { " (key)" } else { "" }),
             if of.success { of.value.to_string() } else { String::new() },
             before.map(|before| before.to_string()).unwrap_or_default(),
-            before
-                .filter(|_| of.success)
-                .map(|before| format!("{:+.1}%", (of.value - before) / before.abs() * 100.0))
-                .unwrap_or_default(),
+            before.filter(|_| of.success).map(|before| change(of.value, before)).unwrap_or_default(),
             targets(result.pass_targets.as_deref()),
             targets(result.warning_targets.as_deref()),
             result.status.clone(),
@@ -256,14 +240,8 @@ fn table(results: &[EvaluatedIndicator]) -> Table {
     table
 }
 
-/// Each criterion, the number that it means, and whether it is missed.
 fn targets(targets: Option<&[EvaluatedTarget]>) -> String {
-    let one = |target: &EvaluatedTarget| {
-        let compares = target.criteria.contains(['+', '-', '%']);
-        let number = if compares && target.target_value != 0.0 { format!(" = {}", target.target_value) } else { String::new() };
-        format!("{}{number}{}", target.criteria, if target.violated { " missed" } else { "" })
-    };
-    targets.unwrap_or_default().iter().map(one).collect::<Vec<_>>().join(", ")
+    criteria(targets.unwrap_or_default().iter().map(|target| (&*target.criteria, target.target_value, target.violated)))
 }
 
 /// Chooses the source that a project evaluates by.

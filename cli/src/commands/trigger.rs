@@ -2,7 +2,7 @@
 
 use super::watch::{self, How};
 use crate::api::{Api, Body};
-use crate::args::{AtOnce, Format, Trigger, TriggerCommon, TriggerDelivery, TriggerEvaluation, TriggerSequence};
+use crate::args::{AtOnce, EvaluationWindow, Format, Trigger, TriggerCommon, TriggerDelivery, TriggerEvaluation, TriggerSequence};
 use crate::error::CliError;
 use crate::output::{say, say_data};
 use crate::pairs;
@@ -49,35 +49,47 @@ async fn delivery(api: &Api, what: &TriggerDelivery) -> Result<(), CliError> {
     send(api, (&what.sequence, &stage), data, &what.at_once, &what.common).await
 }
 
-/// The window is computed here, so that a request that has to be sent twice asks for the same evaluation.
 async fn evaluation(api: &Api, what: &TriggerEvaluation) -> Result<(), CliError> {
-    let given = (what.start.as_deref(), what.end.as_deref(), what.timeframe.as_deref());
-    let window = Window::requested(given, crate::clock::now())
-        .map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
     let (common, stage) = (&what.common, &what.stage);
-    let id = uuid::Uuid::now_v7().to_string();
-    let mut body = json!({"id": id, "start": window.start.rfc3339(), "end": window.end.rfc3339()});
-    if !common.labels.is_empty() {
-        body["labels"] = Value::Object(labels(common));
-    }
-    if let Some(commit) = &what.git_commit_id {
-        body["gitcommitid"] = json!(commit);
-    }
-    let (project, service) = (common.project.as_str(), common.service.as_str());
-    let path = ["project", project, "stage", stage.as_str(), "service", service, "evaluation"];
-    let accepted: Accepted = match api.post(&path, &body).await {
-        // A gate is often the first thing that a project has.
-        Err(error) if error.status() == Some(400) && error.to_string().contains(NO_SERVICES) => {
-            return Err(CliError::Failed(format!("{error}: keelway create service {service} -p {project}")));
-        }
-        accepted => accepted?,
-    };
+    let place = [common.project.as_str(), stage.as_str(), common.service.as_str()];
+    let (accepted, id) = evaluate(api, place, &what.window, &common.labels).await?;
     told("evaluation", stage, common, (&accepted, &id))?;
     follow(api, common, accepted).await
 }
 
-fn labels(common: &TriggerCommon) -> Object {
-    common.labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect()
+/// Asks for an evaluation; the id of its trigger, besides. Window and id are made here, so that a request that has to be sent twice
+/// asks for the same evaluation.
+///
+/// # Errors
+/// A window that breaks a rule, or the API's refusal.
+pub async fn evaluate(
+    api: &Api,
+    [project, stage, service]: [&str; 3],
+    of: &EvaluationWindow,
+    given: &[(String, String)],
+) -> Result<(Accepted, String), CliError> {
+    let times = (of.start.as_deref(), of.end.as_deref(), of.timeframe.as_deref());
+    let window = Window::requested(times, crate::clock::now())
+        .map_err(|(field, message)| CliError::Usage(format!("--{field}: {message}")))?;
+    let id = uuid::Uuid::now_v7().to_string();
+    let mut body = json!({"id": id, "start": window.start.rfc3339(), "end": window.end.rfc3339()});
+    if !given.is_empty() {
+        body["labels"] = Value::Object(labels(given));
+    }
+    if let Some(commit) = &of.git_commit_id {
+        body["gitcommitid"] = json!(commit);
+    }
+    match api.post(&["project", project, "stage", stage, "service", service, "evaluation"], &body).await {
+        // A gate is often the first thing that a project has.
+        Err(error) if error.status() == Some(400) && error.to_string().contains(NO_SERVICES) => {
+            Err(CliError::Failed(format!("{error}: keelway create service {service} -p {project}")))
+        }
+        accepted => Ok((accepted?, id)),
+    }
+}
+
+fn labels(given: &[(String, String)]) -> Object {
+    given.iter().map(|(key, value)| (key.clone(), json!(value))).collect()
 }
 
 async fn first_stage(api: &Api, common: &TriggerCommon) -> Result<StageName, CliError> {
@@ -117,7 +129,7 @@ async fn send(
     at_once: &AtOnce,
     common: &TriggerCommon,
 ) -> Result<(), CliError> {
-    let labels = labels(common);
+    let labels = labels(&common.labels);
     let scope = [("project", common.project.as_str()), ("stage", stage.as_str()), ("service", common.service.as_str())];
     let scope = scope.map(|(field, value)| (field.to_owned(), json!(value)));
     let labels = (!labels.is_empty()).then(|| ("labels".to_owned(), Value::Object(labels)));
