@@ -11,6 +11,7 @@ use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, Message};
 use keelway_engine::protocol::Handled;
 use keelway_world::World;
+use keelway_world::evaluations::{Shared, Sources};
 use keelway_world::exec::{Task, block_on, step};
 use keelway_world::queue::Parcel;
 use keelway_world::story::handle;
@@ -26,7 +27,9 @@ pub struct Stand {
     pub world: World,
     pub lambda: Lambda,
     pub engine: Deployments<Worker>,
-    deployers: Arc<Deployers<Worker, Lambda>>,
+    deployers: Arc<Deployers<Worker, Lambda, Sources>>,
+    /// The sources of metrics.
+    pub sources: Shared,
     /// If set, the deployer stalls once, after its request with this number: the message is delivered again, and the first delivery
     /// continues later.
     pub stall_after: Option<u64>,
@@ -85,12 +88,15 @@ impl Stand {
         let engine = |worker| Deployments::new(world.worker(worker), Limits::default());
         let lambda = Lambda::new(world.worker(DEPLOYER));
         lambda.state().function("shop", 9);
-        let deployers = Arc::new(Deployers::new(engine(DEPLOYER), lambda.clone(), "https://api.example.com"));
+        let sources = Shared::default();
+        let evaluations = keelway_world::evaluations::engine(world.worker(DEPLOYER), &sources);
+        let deployers = Arc::new(Deployers::new(engine(DEPLOYER), lambda.clone(), evaluations, "https://api.example.com"));
         let (crash_after, stall_after, stalled) = (None, None, None);
         let (twice, invisible) = (false, Span::seconds(2));
         Self {
             engine: engine(1),
             deployers,
+            sources,
             lambda,
             crash_after,
             invisible,

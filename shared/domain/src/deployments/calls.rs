@@ -255,6 +255,9 @@ fn take_over(known: &mut Progress, told: &Progress) {
         let from = (from..=told.tail.len()).find(|at| told.tail.is_char_boundary(*at)).unwrap_or(0);
         known.tail = told.tail[from..].to_owned();
     }
+    if told.analysis.is_some() {
+        known.analysis.clone_from(&told.analysis);
+    }
     for (name, at) in &told.targets {
         if known.targets.len() < MAX_TARGETS || known.targets.contains_key(name) {
             known.targets.insert(cut(name), super::TargetProgress { status: at.status, message: cut(&at.message) });

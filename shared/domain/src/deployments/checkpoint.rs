@@ -1,6 +1,7 @@
 //! The place in a deployment that Keelway carries out itself, stored with the deployment between two steps. It is written before
 //! the step is done: a step that is repeated after a crash finds what it did before.
 
+use super::analysis::Judging;
 use super::deployment::Deployment;
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub enum Stage {
     Mid,
     /// Shift the aliases to the weight with this index.
     Shift(usize),
+    /// Judge the new version at the weight with this index, window by window.
+    Judge(usize),
     /// Run the hook after all changes.
     Post,
     /// Revert the aliases after a test.
@@ -54,7 +57,7 @@ impl Stage {
 
     /// Whether aliases may have been changed before this stage.
     pub fn has_begun(self) -> bool {
-        matches!(self, Self::Shift(_) | Self::Post | Self::Restore | Self::End)
+        matches!(self, Self::Shift(_) | Self::Judge(_) | Self::Post | Self::Restore | Self::End)
     }
 }
 
@@ -129,6 +132,9 @@ pub struct Checkpoint {
     /// How the hooks have ended that were run, by `pre`, `mid` and `post`.
     #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, Ended>,
+    /// Where the analysis is. `None`: none has begun.
+    #[serde(rename = "j", default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
 }
 
 impl Checkpoint {

@@ -2,6 +2,7 @@
 
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
+use super::analysis::Analysis;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -112,6 +113,9 @@ pub struct Strategy {
     /// The weights of a canary, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Weight>,
+    /// How the new version is judged by metrics while it shares the traffic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
     /// The hooks before, during and after the deployment.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     pub hooks: Hooks,

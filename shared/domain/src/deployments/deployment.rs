@@ -2,6 +2,7 @@
 
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
+use super::analysis;
 use super::definition::ImageTag;
 use super::facts::OFFER_AGAIN;
 use super::part::Part;
@@ -319,7 +320,7 @@ pub struct Cancel {
 }
 
 /// The progress of a deployment, as the deployer reports it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// A sentence for people.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
@@ -336,6 +337,9 @@ pub struct Progress {
     /// The address of the whole log.
     #[serde(rename = "u", default, skip_serializing_if = "String::is_empty")]
     pub log: String,
+    /// The newest window of the analysis.
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Box<analysis::Report>>,
 }
 
 /// The progress of a deployment at one target.

@@ -4,10 +4,12 @@
 //! against the present facts (`advance`). The calls of deployers are the one exception: [`answer`] decides them without effects, so
 //! that the API can write the next state at once; the evaluation that follows publishes what has changed.
 //!
-//! Deployments that Keelway carries out itself: [`plan`] has their stages, [`checkpoint`] the state stored between two stages,
+//! Deployments that Keelway carries out itself: [`plan`] has their stages, [`analysis`] what metrics say of each,
+//! [`checkpoint`] the state stored between two stages,
 //! [`rights`] the resources that each may use, and [`runner`] the tasks and builds that are started instead. [`notice`] has the
 //! events of AWS about images, alarms, tasks and builds.
 
+pub mod analysis;
 pub mod checkpoint;
 pub mod definition;
 pub mod notice;

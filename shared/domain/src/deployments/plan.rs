@@ -16,15 +16,19 @@ const ALL: u8 = 100;
 pub fn stages(definition: &Definition, point: &Checkpoint, at_once: bool) -> Vec<Stage> {
     let hooks = &definition.strategy.hooks;
     let published = matches!(image(definition), Ok(Image::Code(_)));
-    let shifts = if point.aliases.values().any(Place::moves) { weights(&definition.strategy, at_once).len() } else { 0 };
+    let moves = point.aliases.values().any(Place::moves);
+    let shifts = if moves { weights(&definition.strategy, at_once) } else { vec![] };
     let mut stages = vec![Stage::Look];
     stages.extend(published.then_some(Stage::Publish));
     stages.push(Stage::Ready);
     stages.extend(hooks.pre.as_ref().map(|_| Stage::Pre));
     stages.extend(hooks.mid.as_ref().map(|_| Stage::Mid));
-    stages.extend((0..shifts).map(Stage::Shift));
+    for (n, shift) in shifts.iter().enumerate() {
+        stages.push(Stage::Shift(n));
+        stages.extend(definition.strategy.judged(shift.weight).map(|_| Stage::Judge(n)));
+    }
     stages.extend(hooks.post.as_ref().map(|_| Stage::Post));
-    stages.extend((is_test(definition) && shifts > 0).then_some(Stage::Restore));
+    stages.extend((is_test(definition) && moves).then_some(Stage::Restore));
     stages.push(Stage::End);
     stages
 }
@@ -56,7 +60,9 @@ pub fn goes_so_far(weights: &[Weight], until: u8, done: Stage, next: Stage) -> b
         return false;
     }
     match (done, next) {
-        (Stage::Shift(n), _) => weights.get(n).is_none_or(|step| step.weight >= until),
+        // A share that is judged is reached when it has passed.
+        (Stage::Shift(_), Stage::Judge(_)) => false,
+        (Stage::Shift(n) | Stage::Judge(n), _) => weights.get(n).is_none_or(|step| step.weight >= until),
         (_, Stage::Shift(_)) => until == 0,
         // There is no other version to share the requests with.
         (_, next) => matches!(next, Stage::Post | Stage::Restore | Stage::End),

@@ -1,6 +1,6 @@
 //! A file of objectives, as the lighthouse understands it.
 
-use super::Aggregate;
+use super::{Aggregate, Criterion};
 use crate::event::TaskResult;
 use std::collections::BTreeMap;
 
@@ -133,5 +133,11 @@ impl Slo {
     /// The indicators to ask a provider for: one for each objective, so that one that two objectives are about is asked for twice.
     pub fn indicators(&self) -> impl Iterator<Item = &str> {
         self.objectives.iter().map(|objective| objective.sli.as_str())
+    }
+
+    /// Whether a criterion needs a value to compare with.
+    pub fn compares(&self) -> bool {
+        let sets = self.objectives.iter().flat_map(|objective| objective.pass.iter().chain(&objective.warning));
+        sets.flatten().any(|text| Criterion::parse(text).is_ok_and(|criterion| criterion.kind.compares()))
     }
 }

@@ -168,12 +168,14 @@ async fn take_back(
 /// The route of an alias at a weight.
 fn route(place: &Place, weight: u8) -> Route {
     match &place.from {
-        Some(from) if weight < 100 && *from != place.to && from != LATEST => {
-            Route { version: from.clone(), canary: Some((place.to.clone(), weight)) }
-        }
-        // There is no other version to share the requests with.
+        Some(from) if weight < 100 && shares(place) => Route { version: from.clone(), canary: Some((place.to.clone(), weight)) },
         _ => Route::to(&place.to),
     }
+}
+
+/// Whether there is another version to share the requests with.
+pub fn shares(place: &Place) -> bool {
+    place.from.as_ref().is_some_and(|from| *from != place.to && from != LATEST)
 }
 
 /// Whether the route of an alias was found or set by this deployment.

@@ -4,6 +4,7 @@ use super::drift::{self, Deployed};
 use super::{Deployers, aliases};
 use crate::aliases::Aliases;
 use crate::deployments::Address;
+use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::Handled;
 use crate::protocol::work::{Claim, Work};
@@ -13,14 +14,14 @@ use keelway_domain::deployments::rights::Rights;
 use keelway_domain::deployments::{Config, Sight};
 use keelway_domain::time::Timestamp;
 
-pub(super) struct Look<'a, P, C> {
-    pub on: &'a Deployers<P, C>,
+pub(super) struct Look<'a, P, C, M> {
+    pub on: &'a Deployers<P, C, M>,
     pub of: &'a Address,
     pub n: u64,
     pub at: Timestamp,
 }
 
-impl<P: Ports, C: Aliases + Runners> Work for Look<'_, P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Work for Look<'_, P, C, M> {
     type Found = Config;
     type Task = (Deployed, Rights);
     type Outcome = Sight;

@@ -8,6 +8,7 @@
 mod aliases;
 mod drift;
 mod hooks;
+mod judge;
 mod look;
 mod next;
 mod published;
@@ -18,6 +19,8 @@ mod step;
 use crate::aliases::Aliases;
 use crate::border::Border;
 use crate::deployments::{Address, DEPLOYERS, Deployments, Job};
+use crate::evaluations::Evaluations;
+use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::work::work;
 use crate::protocol::{Handled, Inbox};
@@ -75,16 +78,18 @@ impl Attempt<'_> {
 }
 
 /// The deployers that Keelway runs itself.
-pub struct Deployers<P, C> {
+pub struct Deployers<P, C, M> {
     engine: Deployments<P>,
     cloud: C,
+    evaluations: Evaluations<P, M>,
     callback: String,
 }
 
-impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
-    /// On this engine and these APIs. `callback`: the address of Keelway's API for tasks and builds. Empty: they know it.
-    pub fn new(engine: Deployments<P>, cloud: C, callback: &str) -> Self {
-        Self { engine, cloud, callback: callback.to_owned() }
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
+    /// On this engine and these APIs; canaries are judged by what evaluations ask. `callback`: the address of Keelway's API for
+    /// tasks and builds. Empty: they know it.
+    pub fn new(engine: Deployments<P>, cloud: C, evaluations: Evaluations<P, M>, callback: &str) -> Self {
+        Self { engine, cloud, evaluations, callback: callback.to_owned() }
     }
 
     async fn state(&self, of: &Address) -> Result<Option<Config>, PortError> {
@@ -117,7 +122,7 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
     }
 }
 
-impl<P: Ports, C: Aliases + Runners> Inbox for Deployers<P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Inbox for Deployers<P, C, M> {
     type Ports = P;
     type Message = Job;
 

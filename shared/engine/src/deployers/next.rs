@@ -4,6 +4,7 @@ use super::drift::{self, Deployed};
 use super::step::Step;
 use super::{Attempt, Deployers, GRACE, LOOK, SUCCEEDED, aliases};
 use crate::aliases::Aliases;
+use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::Handled;
 use crate::protocol::work::{Claim, Work};
@@ -21,8 +22,8 @@ const STEP: Span = Span::seconds(45);
 /// The interval at which the claim is renewed during a step: a hook may take minutes.
 const BEAT: Span = Span::seconds(15);
 
-pub(super) struct Next<'a, P, C> {
-    pub on: &'a Deployers<P, C>,
+pub(super) struct Next<'a, P, C, M> {
+    pub on: &'a Deployers<P, C, M>,
     pub attempt: Attempt<'a>,
     pub at: Timestamp,
     pub cause: Cause,
@@ -38,7 +39,7 @@ pub(super) struct Claimed {
     denied: Option<String>,
 }
 
-impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Work for Next<'_, P, C, M> {
     type Found = Config;
     type Task = Claimed;
     /// The result of a step, with the exit code if it was the last one.
@@ -106,7 +107,9 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
             let message = if exit == SUCCEEDED { progress.message.clone() } else { point.why };
             return self.on.say(self.attempt, &Call::End { token, exit: Some(exit), message, progress }, None).await;
         }
-        let waits = point.hold.is_some() || point.paused;
+        // A version that holds is judged nevertheless.
+        let judges = matches!(point.stage, Stage::Judge(_));
+        let waits = (point.hold.is_some() && !judges) || point.paused;
         let next = if waits { now + LOOK } else { point.due.min(now + LOOK) };
         // Every message has another time, so that a copy of this one can be recognised.
         point.at = next.max(Timestamp(self.at.0 + 1));
@@ -135,7 +138,7 @@ impl<P: Ports, C: Aliases + Runners> Work for Next<'_, P, C> {
     }
 }
 
-impl<P: Ports, C: Aliases + Runners> Next<'_, P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Next<'_, P, C, M> {
     /// Reports to the config if a deployment does not begin where the last one ended.
     async fn compare(&self, x: &Config, step: &Step) -> Result<(), PortError> {
         let (engine, of) = (&self.on.engine, self.attempt.of);

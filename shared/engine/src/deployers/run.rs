@@ -4,6 +4,7 @@ use super::next::Next;
 use super::{Attempt, Deployers, GRACE, LOOK};
 use crate::aliases::Aliases;
 use crate::border::Border;
+use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::work::{Claim, Work, work};
 use crate::protocol::{Handled, Inbox};
@@ -24,8 +25,8 @@ const FIRST_LOOK: Span = Span::seconds(15);
 const FORGOTTEN: Span = Span::minutes(30);
 
 /// A task or build that carries out a deployment: its end is the end of the deployment.
-struct Run<'a, P, C> {
-    on: &'a Deployers<P, C>,
+struct Run<'a, P, C, M> {
+    on: &'a Deployers<P, C, M>,
     attempt: Attempt<'a>,
     starter: &'a Starter,
     vouched: bool,
@@ -40,7 +41,7 @@ struct Claimed {
     now: Timestamp,
 }
 
-impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Work for Run<'_, P, C, M> {
     type Found = ();
     type Task = Claimed;
     /// The call to the deployment, and the time of the next look.
@@ -108,10 +109,10 @@ impl<P: Ports, C: Aliases + Runners> Work for Run<'_, P, C> {
     }
 }
 
-impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
     /// Starts the task or build of the attempt, unless it was started; stops it if the deployment must stop. `vouched`: see the
     /// definition.
-    pub(super) async fn start(&self, next: &Next<'_, P, C>, (starter, vouched): (&Starter, bool)) -> Result<Handled, PortError> {
+    pub(super) async fn start(&self, next: &Next<'_, P, C, M>, (starter, vouched): (&Starter, bool)) -> Result<Handled, PortError> {
         let attempt = next.attempt;
         if let Err(why) = starter.is_complete() {
             return self.refuse(attempt, why).await;

@@ -3,13 +3,16 @@
 use super::step::{Done, Step};
 use super::{Deployers, FAILED, SUCCEEDED, aliases, hooks, published};
 use crate::aliases::Aliases;
+use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::runners::Runners;
 use keelway_domain::deployments::checkpoint::Stage;
 use keelway_domain::deployments::{Desired, MAX_CHECKPOINT, Status, plan, rights};
 use keelway_domain::time::Span;
 
-impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
+const TOO_MANY: &str = "it has too many targets to remember where each one was: split it into several configs";
+
+impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
     /// Takes the next step, unless it is denied. Returns the exit code at the end.
     pub(super) async fn take(&self, step: &mut Step, desired: Desired, denied: Option<String>) -> Option<i64> {
         let now = step.now;
@@ -26,19 +29,27 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
             step.tell("paused: it goes on when it is resumed");
             return None;
         }
-        let holds = step.point.hold.is_some_and(|told| step.deployment.proceeds <= told);
-        if holds || now < step.point.due {
+        let held = step.point.hold;
+        let holds = held.is_some_and(|told| step.deployment.proceeds <= told);
+        // A version that holds is judged nevertheless; one that is told to proceed is not judged any more.
+        let judges = matches!(step.point.stage, Stage::Judge(_));
+        let told = held.is_some() && !holds;
+        if (holds && !judges) || (now < step.point.due && !(judges && told)) {
             return None;
         }
         step.point.hold = None;
         let done = match denied {
             Some(why) => Done::Fail(why),
-            None => self.act(step).await.unwrap_or_else(Done::from),
+            None => self.act(step, held).await.unwrap_or_else(Done::from),
         };
         let patience = step.definition.strategy.timeout;
         match done {
             Done::Go if back => Some(FAILED),
             Done::Go => advance(step),
+            Done::Wait => {
+                step.point.tries = 0;
+                None
+            }
             Done::Fail(why) if back => {
                 step.tell(why);
                 Some(FAILED)
@@ -60,8 +71,8 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
         }
     }
 
-    /// The step itself.
-    async fn act(&self, step: &mut Step) -> Result<Done, PortError> {
+    /// The step itself. `held`: the hold in which the deployment was.
+    async fn act(&self, step: &mut Step, held: Option<u32>) -> Result<Done, PortError> {
         let which = match step.point.stage {
             Stage::Look => return aliases::look(step),
             Stage::Publish => {
@@ -74,6 +85,7 @@ impl<P: Ports, C: Aliases + Runners> Deployers<P, C> {
                 let weight = weights.get(n).map_or(100, |weight| weight.weight);
                 return aliases::shift(&self.cloud, step, weight).await;
             }
+            Stage::Judge(n) => return self.judge(step, n, held).await,
             Stage::End => return Ok(Done::Go),
             Stage::Back => return aliases::back(&self.cloud, step, Status::Failed).await,
             Stage::Restore => return aliases::back(&self.cloud, step, Status::Complete).await,
@@ -94,6 +106,9 @@ fn advance(step: &mut Step) -> Option<i64> {
     let so_far = step.goes_so_far(next);
     let mut due = step.now;
     let mut hold = None;
+    if let (Stage::Shift(_), Stage::Judge(n)) = (step.point.stage, next) {
+        return judged(step, n);
+    }
     if let Stage::Shift(n) = step.point.stage {
         let weights = plan::weights(&step.definition.strategy, step.at_once());
         match weights.get(n).and_then(|weight| weight.bake) {
@@ -118,9 +133,24 @@ fn advance(step: &mut Step) -> Option<i64> {
     step.point.enter(next, due);
     step.point.hold = hold;
     if step.point.text().len() > MAX_CHECKPOINT {
-        return give_up(step, "it has too many targets to remember where each one was: split it into several configs");
+        return give_up(step, TOO_MANY);
     }
     so_far.then_some(SUCCEEDED)
+}
+
+/// Enters the stage in which the weight with this index is judged.
+fn judged(step: &mut Step, n: usize) -> Option<i64> {
+    let weights = plan::weights(&step.definition.strategy, step.at_once());
+    let (Some(weight), Some(analysis)) = (weights.get(n), step.definition.strategy.analysis.clone()) else { return None };
+    let mut judging = step.point.judging.take().unwrap_or_default();
+    judging.begin(step.now, &analysis);
+    step.point.enter(Stage::Judge(n), judging.until);
+    step.point.judging = Some(judging);
+    if weight.bake.is_none() && step.deployment.part.is_none() {
+        step.point.hold = Some(step.deployment.proceeds);
+        step.tell(format!("{}; it is judged while it holds until it is told to proceed", step.progress.message.clone()));
+    }
+    if step.point.text().len() > MAX_CHECKPOINT { give_up(step, TOO_MANY) } else { None }
 }
 
 fn succeed(step: &mut Step) -> Option<i64> {

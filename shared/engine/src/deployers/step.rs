@@ -18,6 +18,8 @@ pub enum Done {
     Again(String),
     /// It must be repeated until the deadline of the deployment, for this reason.
     Patiently(String),
+    /// More of it follows at the time that the checkpoint says.
+    Wait,
     /// The deployment fails, for this reason.
     Fail(String),
 }

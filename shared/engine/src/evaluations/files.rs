@@ -36,11 +36,11 @@ impl Default for Reading {
     }
 }
 
-/// The files of a service in a stage.
+/// The files of a service in a stage, or those of a project.
 pub(super) struct Files<'a, P> {
     pub resources: Resources<'a, P>,
     pub reading: &'a Reading,
-    /// Project, stage and service.
+    /// Project, stage and service; without a service, the files of the project.
     pub place: &'a [String; 3],
     pub commit: Option<&'a str>,
 }
@@ -48,9 +48,13 @@ pub(super) struct Files<'a, P> {
 impl<P: Ports> Files<'_, P> {
     /// The objectives, and their file in base64.
     pub async fn objectives(&self) -> Result<(Objectives, String), PortError> {
-        let [_, stage, service] = self.place;
+        self.objectives_in(OBJECTIVES).await
+    }
+
+    /// The same from a file of another name.
+    pub async fn objectives_in(&self, uri: &str) -> Result<(Objectives, String), PortError> {
         let unreadable = |why: String| (Objectives::Unreadable(why), String::new());
-        let text = match self.text(self.scope(Some(stage), Some(service)), OBJECTIVES).await? {
+        let text = match self.text(self.scope(2), uri).await? {
             Ok(None) => return Ok((Objectives::Missing, String::new())),
             Ok(Some(text)) => text,
             Err(why) => return Ok(unreadable(why)),
@@ -58,16 +62,16 @@ impl<P: Ports> Files<'_, P> {
         let file = BASE64.encode(&text);
         Ok(match (self.reading.slo)(&text) {
             Ok(slo) => (Objectives::Read(slo), file),
-            Err(why) => (Objectives::Unreadable(format!("{OBJECTIVES}: {why}")), file),
+            Err(why) => (Objectives::Unreadable(format!("{uri}: {why}")), file),
         })
     }
 
     /// The queries for a source: its own file counts before the general one, and at the service before the stage and the project.
     pub async fn queries(&self, source: &str) -> Result<Result<Queries, String>, PortError> {
-        let [_, stage, service] = self.place;
-        let scopes = [self.scope(None, None), self.scope(Some(stage), None), self.scope(Some(stage), Some(service))];
         let mut files: [Option<Queries>; 3] = Default::default();
-        for (scope, file) in scopes.into_iter().zip(&mut files) {
+        let levels = if self.place[2].is_empty() { 1 } else { 3 };
+        for (level, file) in files.iter_mut().enumerate().take(levels) {
+            let scope = self.scope(level);
             for name in [format!("{source}/{INDICATORS}"), INDICATORS.to_owned()] {
                 match self.text(scope.clone(), &name).await? {
                     Ok(None) => continue,
@@ -83,13 +87,16 @@ impl<P: Ports> Files<'_, P> {
         Ok(merged(&files.each_ref().map(Option::as_ref)).map_err(|error: QueryError| error.to_string()))
     }
 
-    fn scope(&self, stage: Option<&str>, service: Option<&str>) -> Result<Scope, Refusal> {
+    /// The scope of the project (0), the stage (1) or the service (2).
+    fn scope(&self, level: usize) -> Result<Scope, Refusal> {
         let invalid = |error: keelway_domain::names::NameError| Refusal::Invalid { field: "project", message: error.to_string() };
-        let project = ProjectName::new(&*self.place[0]).map_err(invalid)?;
-        match (stage, service) {
-            (Some(stage), Some(service)) => Scope::service(project, stage, service),
-            (Some(stage), None) => Scope::stage(project, stage),
-            _ => Ok(Scope::project(project)),
+        let [project, stage, service] = self.place;
+        let project = ProjectName::new(project.as_str()).map_err(invalid)?;
+        match level {
+            _ if service.is_empty() => Ok(Scope::project(project)),
+            0 => Ok(Scope::project(project)),
+            1 => Scope::stage(project, stage),
+            _ => Scope::service(project, stage, service),
         }
     }
 

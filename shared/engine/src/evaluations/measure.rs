@@ -1,12 +1,12 @@
 //! Asks the source of an evaluation for its values, and tells them to the evaluation.
 
-use super::{Evaluations, Turn, keys, sources};
+use super::{Evaluations, Turn, keys};
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::protocol::work::{Claim, Work};
 use crate::protocol::{Handled, Loaded, run, settle};
 use keelway_domain::cause::Cause;
-use keelway_domain::evaluation::{Measured, Objectives, Place, Query, query};
+use keelway_domain::evaluation::{Measured, Objectives, Place};
 use keelway_domain::evaluations::{Found, Input, Lost, Open, Phase, Service};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -59,43 +59,12 @@ impl<P: Ports, M: Metrics> Measure<'_, P, M> {
             Objectives::Unreadable(why) => return Ok(Err(Lost::Refused(why))),
             Objectives::Missing => return Ok(Err(Lost::Refused("the objectives have expired: keep resources for longer".into()))),
         };
-        let source = match sources::usable(&self.on.ports, (namespace, &open.provider), &self.on.limits.home).await? {
-            Ok(source) => source,
-            Err(why) => return Ok(Err(Lost::Refused(why))),
-        };
-        let queries = match files.queries(&open.provider).await? {
-            Ok(queries) => queries,
+        let asking = match self.on.asking(&files, (namespace, &open.provider)).await? {
+            Ok(asking) => asking,
             Err(why) => return Ok(Err(Lost::Refused(why))),
         };
         let place = place(self.to, open, slo.filter.clone());
-        let asked: Vec<Result<Query, Measured>> = slo
-            .indicators()
-            .map(|sli| match query(&queries, sli, &place) {
-                Ok(text) => Ok(Query { metric: sli.to_owned(), text }),
-                Err(error) => Err(Measured::nothing(sli, error.to_string())),
-            })
-            .collect();
-        let wanted: Vec<Query> = asked.iter().filter_map(|asked| asked.as_ref().ok().cloned()).collect();
-        let answered = match wanted.is_empty() {
-            true => vec![],
-            false => match self.on.metrics.measure(namespace, &source, &wanted, open.period).await {
-                Ok(answered) => answered,
-                // The evaluation remembers how often this was. A table that is busy is no fault of the source.
-                Err(PortError::Refused { reason, .. }) => return Ok(Err(Lost::Refused(reason))),
-                Err(error) => return Ok(Err(Lost::Later(error.to_string()))),
-            },
-        };
-        if answered.len() != wanted.len() {
-            let reason = format!("{} answered {} of {} queries", open.provider, answered.len(), wanted.len());
-            return Ok(Err(Lost::Refused(reason)));
-        }
-        let mut answered = answered.into_iter();
-        let nothing = |asked: Query| Measured::nothing(&asked.metric, "no value");
-        let values = asked.into_iter().map(|asked| match asked {
-            Ok(query) => answered.next().unwrap_or_else(|| nothing(query)),
-            Err(why) => why,
-        });
-        Ok(Ok(values.collect()))
+        asking.values(slo.indicators(), &place, open.period).await
     }
 }
 

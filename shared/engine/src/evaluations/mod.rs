@@ -2,8 +2,11 @@
 //!
 //! A sequence's task `evaluation` comes over the bus. If the project has objectives for the service, or names a source of metrics,
 //! the engine answers the task: it asks the source ([`measure`]), or a service on the bus with `get-sli.triggered`, and judges what
-//! it gets ([`decide`]). What is asked where is in [`files`] and [`sources`].
+//! it gets ([`decide`]). What is asked where is in [`files`], [`sources`] and [`asking`].
+//! Deployers ask here what metrics say of two versions ([`canary`]).
 
+mod asking;
+mod canary;
 mod chosen;
 mod codec;
 mod events;
@@ -15,6 +18,7 @@ pub mod sources;
 mod subject;
 mod views;
 
+pub use canary::{Shown, Versions, Window};
 pub use chosen::is_name;
 pub use events::CONFIGURE;
 pub use files::{MAX_FILE_BYTES, Reading};

@@ -1,5 +1,6 @@
 //! A definition as a manifest, and back: nothing is lost.
 
+use keelway_domain::deployments::analysis::{Analysis, OnInconclusive};
 use keelway_domain::deployments::definition::{
     Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, Hook, Hooks, ImageChange, ImageTag, OnDrift, Resume,
     Starter, Strategy, StrategyKind, Tagged, Target, Texts, Trigger, Weight,
@@ -87,6 +88,24 @@ fn part() -> impl Any<Value = Value> {
     prop_oneof![(1u32..9).prop_map(Value::from), (1u32..=100).prop_map(|percent| format!("{percent}%").into())]
 }
 
+fn name() -> impl Any<Value = String> {
+    "[a-z][a-z0-9]{0,9}"
+}
+
+prop_compose! {
+    fn analysis()(
+        (interval, more) in (1i64..5000, 0i64..5000),
+        (min_samples, failure_limit) in (0u64..1000, 0u32..9),
+        place in option::of((name(), name())),
+        source in option::of(name()),
+        on_inconclusive in sample::select(vec![OnInconclusive::Pause, OnInconclusive::Pass, OnInconclusive::Fail]),
+    ) -> Analysis {
+        let (interval, deadline) = (Span::seconds(interval), Span::seconds(interval + more));
+        let (slo, samples) = ("canary/slo.yaml".to_owned(), "requests".to_owned());
+        Analysis { slo, place, source, interval, samples, min_samples, failure_limit, deadline, on_inconclusive }
+    }
+}
+
 prop_compose! {
     fn strategy()(
         kind in sample::select(vec![StrategyKind::Rolling, StrategyKind::Recreate, StrategyKind::Canary, StrategyKind::Custom]),
@@ -96,6 +115,7 @@ prop_compose! {
         (steps, part, period) in (weights(), part(), 1i64..50),
         (pre, mid, post) in (option::of(hook()), option::of(hook()), option::of(hook())),
         (labels, annotations, resources) in (texts(), texts(), fields()),
+        analysis in option::of(analysis()),
     ) -> Strategy {
         let seconds = if kind == StrategyKind::Custom { 600 } else { seconds };
         let mut params = Map::from_iter([("timeoutSeconds".to_owned(), json!(seconds))]);
@@ -117,6 +137,7 @@ prop_compose! {
             custom: if kind == StrategyKind::Custom { Some(own) } else { custom },
             params,
             steps: if kind == StrategyKind::Canary { steps } else { vec![] },
+            analysis: analysis.filter(|_| matches!(kind, StrategyKind::Rolling | StrategyKind::Canary)),
             hooks: if kind == StrategyKind::Custom { Hooks::default() } else { Hooks { pre, mid, post } },
             labels,
             annotations,

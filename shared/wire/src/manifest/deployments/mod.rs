@@ -7,6 +7,7 @@
 //! * `targets: [{name, kind, id, region, account}]`: where it is deployed; the id of a `lambda-alias` is `<function>:<alias>`.
 //! * `strategy.type: Canary` with `strategy.canaryParams: {steps: [{weight, bake}], timeoutSeconds, pre, post}`. Weights rise, from
 //!   1 to 100 percent; a step without `bake` holds until a person says to go on.
+//! * `strategy.analysis` for `Canary` and `Rolling`: objectives that judge each step by metrics.
 //! * `invoke: <Lambda function>` as the action of a hook.
 //! * `concurrency: supersede | queue`, `resume: explicit | onNewerImage`, `onDrift: tell | restore | adopt`, `autoRollback:
 //! {onFailure, alarms, bake}`.
@@ -15,6 +16,7 @@
 //! `bake` is a duration like `5m`; everything that ends in `Seconds` is a whole number of seconds.
 
 mod additions;
+mod analysis;
 mod artifacts;
 mod config;
 mod containers;

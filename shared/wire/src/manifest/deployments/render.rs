@@ -1,7 +1,10 @@
 //! A definition as a DeploymentConfig: what a rollback wrote, for people and for the API.
 
+use super::analysis::MEANINGS;
 use super::strategy;
 use crate::manifest::levels::configs::{API_VERSION, LEGACY_VERSION};
+use crate::manifest::levels::strategies::ON_INCONCLUSIVE;
+use keelway_domain::deployments::analysis::Analysis;
 use keelway_domain::deployments::definition::{
     Action, Concurrency, Definition, FailurePolicy, Hook, ImageChange, ImageTag, Resume, Starter, Strategy, Texts, Trigger, Weight,
 };
@@ -101,10 +104,29 @@ fn how(strategy: &Strategy) -> Value {
         put(&mut fields, "environment", environment.collect());
         how.insert("customParams".into(), fields.into());
     }
+    put(&mut how, "analysis", strategy.analysis.as_ref().map(analysis).unwrap_or_default());
     put(&mut how, "labels", texts(&strategy.labels));
     put(&mut how, "annotations", texts(&strategy.annotations));
     put(&mut how, "resources", strategy.resources.clone());
     how.into()
+}
+
+fn analysis(analysis: &Analysis) -> Value {
+    let meaning = MEANINGS.iter().position(|meaning| *meaning == analysis.on_inconclusive).unwrap_or_default();
+    let mut fields = Map::from_iter([
+        ("slo".into(), json!(analysis.slo)),
+        ("interval".into(), duration(analysis.interval)),
+        ("samples".into(), json!(analysis.samples)),
+        ("minSamples".into(), json!(analysis.min_samples)),
+        ("failureLimit".into(), json!(analysis.failure_limit)),
+        ("deadline".into(), duration(analysis.deadline)),
+        ("onInconclusive".into(), json!(ON_INCONCLUSIVE[meaning])),
+    ]);
+    if let Some((stage, service)) = &analysis.place {
+        fields.extend([("stage".into(), json!(stage)), ("service".into(), json!(service))]);
+    }
+    put(&mut fields, "source", json!(analysis.source));
+    fields.into()
 }
 
 fn weight(step: &Weight) -> Value {

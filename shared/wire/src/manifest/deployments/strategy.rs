@@ -1,7 +1,7 @@
 //! `strategy`: how a version is deployed.
 
-use super::hooks;
 use super::triggers::Around;
+use super::{analysis, hooks};
 use crate::manifest::finding::Report;
 use crate::manifest::levels::{self, Level, strategies};
 use crate::manifest::names::nearest;
@@ -64,12 +64,13 @@ pub fn read(parent: &Node, path: &str, around: &Around, report: &mut Report) -> 
         let message = format!("is {deadline}, but one step may take {timeout} seconds (`timeoutSeconds`): write a longer deadline");
         report.error(at, format!("{path}.activeDeadlineSeconds"), message);
     }
+    let analysis = analysis::read(node, kind, &path, report);
     let labels = texts(node, "labels", &path, report);
     let annotations = texts(node, "annotations", &path, report);
     let resources = mapping(node, "resources", &format!("{path}.resources"), report).map(Node::to_json);
     let resources =
         resources.filter(|resources| resources.as_object().is_some_and(|fields| !fields.is_empty())).unwrap_or_default();
-    Strategy { deadline: Span::seconds(deadline), custom, labels, annotations, resources, ..strategy }
+    Strategy { deadline: Span::seconds(deadline), custom, analysis, labels, annotations, resources, ..strategy }
 }
 
 fn blank(kind: StrategyKind, timeout: Span) -> Strategy {
@@ -80,6 +81,7 @@ fn blank(kind: StrategyKind, timeout: Span) -> Strategy {
         custom: None,
         params: Map::new(),
         steps: vec![],
+        analysis: None,
         hooks: Hooks::default(),
         labels: Texts::new(),
         annotations: Texts::new(),

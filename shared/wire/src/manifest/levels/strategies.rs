@@ -1,14 +1,15 @@
 //! The `strategy` of a DeploymentConfig, with its hooks.
 
 use super::configs::SPEC;
-use super::shape::{Shape, WORDS};
+use super::shape::{STAGE_NAME, Shape, WORDS};
 use super::triggers::REFERENCE;
 use super::{Level, entry, field, needed, required, under};
 use serde_json::{Value, json};
 
 use Shape::{Any, Duration, Entries, List, Needed, Of, Open, Pattern, Schema, Share, Text, Texts, Whole, Word};
 
-pub static LEVELS: [&Level; 10] = [&STRATEGY, &CUSTOM, &ROLLING, &RECREATE, &CANARY, &STEP, &HOOK, &EXEC, &VARIABLE, &TAG_IMAGE];
+pub static LEVELS: [&Level; 11] =
+    [&STRATEGY, &CUSTOM, &ROLLING, &RECREATE, &CANARY, &STEP, &ANALYSIS, &HOOK, &EXEC, &VARIABLE, &TAG_IMAGE];
 
 pub static STRATEGY: Level = Level {
     head: under("DeploymentStrategy", &SPEC, "strategy").strict(),
@@ -18,6 +19,7 @@ pub static STRATEGY: Level = Level {
         field("recreateParams", Of(&RECREATE)),
         field("canaryParams", Of(&CANARY)),
         field("customParams", Of(&CUSTOM)),
+        field("analysis", Of(&ANALYSIS)).about("How metrics judge the new version while it shares the requests (Rolling, Canary)."),
         field("activeDeadlineSeconds", Whole(1)),
         field("labels", Texts),
         field("annotations", Texts),
@@ -70,6 +72,25 @@ pub static STEP: Level = Level {
         field("bake", Duration).about("How long it stays at this weight; absent: until a person says to go on."),
     ],
 };
+
+pub static ANALYSIS: Level = Level {
+    head: under("DeploymentAnalysis", &STRATEGY, "analysis").strict(),
+    fields: &[
+        field("slo", Needed).about("The file of objectives among the project's resources; absent: slo.yaml."),
+        field("stage", STAGE_NAME).about("With `service`: files of that service in this stage, instead of the project's."),
+        field("service", Needed).about("With `stage`: files of this service in that stage, instead of the project's."),
+        field("source", Needed).about("The MetricsSource; absent: the one that the project evaluates by."),
+        field("interval", Duration).about("The length of a window; absent: 1m."),
+        field("samples", Needed).about("The indicator that counts requests; absent: invocations."),
+        field("minSamples", Whole(0)).about("How many requests a window needs; absent: 50."),
+        field("failureLimit", Whole(0)).about("How many windows may fail; absent: 0."),
+        field("deadline", Duration).about("How long a window may grow that does not tell enough; absent: 10m."),
+        field("onInconclusive", Word(&ON_INCONCLUSIVE)).about("What such a window means then; absent: pause."),
+    ],
+};
+
+/// What a window means that does not tell enough.
+pub const ON_INCONCLUSIVE: [&str; 3] = ["pause", "pass", "fail"];
 
 /// Of all parameters that have hooks; it hangs below those whose hooks stand in most manifests.
 pub static HOOK: Level = Level {
