@@ -3,6 +3,7 @@
 use super::{address, id, number, read_version};
 use crate::api::Api;
 use crate::args::{Format, RolloutHistory};
+use crate::commands::evaluate::{change, criteria};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
 use crate::pages;
@@ -10,7 +11,7 @@ use crate::table::Table;
 use crate::table::print;
 use crate::words::{age, between, images};
 use keelway_domain::time::Timestamp;
-use keelway_wire::http::deployments::{Cause, VersionState};
+use keelway_wire::http::deployments::{AnalysisObjective, AnalysisState, Cause, VersionState};
 use serde_json::json;
 
 /// Prints the versions, newest first; or one with everything.
@@ -99,8 +100,39 @@ fn details(one: &VersionState) -> Vec<String> {
     field("group", one.group_id.clone());
     field("sequence", one.context.clone().unwrap_or_default());
     field("log", one.progress.log.clone());
+    if let Some(analysis) = &one.progress.analysis {
+        field("analysis", judged(analysis));
+        for objective in &analysis.objectives {
+            field("objective", measured(objective));
+        }
+    }
     lines.extend(one.progress.tail.lines().map(|line| format!("  | {}", one_line(line, 1000))));
     lines
+}
+
+/// What metrics say: the newest window.
+fn judged(of: &AnalysisState) -> String {
+    let samples = of.samples.map(|samples| format!(", {samples} requests")).unwrap_or_default();
+    let score = of.score.map(|score| format!(", score {score}")).unwrap_or_default();
+    let message = if of.message.is_empty() { String::new() } else { format!(": {}", of.message) };
+    format!("{}{samples}{score}, from {} to {}{message}", of.result, of.from, of.to)
+}
+
+fn measured(of: &AnalysisObjective) -> String {
+    let value = of.value.map_or_else(|| format!("no value ({})", of.message), |value| value.to_string());
+    let compared = match (of.value, of.baseline) {
+        (Some(value), Some(before)) if before != 0.0 => format!(", {before} before ({})", change(value, before)),
+        (_, Some(before)) => format!(", {before} before"),
+        _ => String::new(),
+    };
+    let targets = criteria(of.targets.iter().map(|target| (&*target.criteria, target.target_value, target.violated)));
+    format!(
+        "{} {} is {value}{compared}: {}{}",
+        of.target,
+        of.sli,
+        of.result,
+        if targets.is_empty() { targets } else { format!(" ({targets})") }
+    )
 }
 
 fn told(cause: &Cause) -> String {

@@ -95,7 +95,7 @@ pub async fn heartbeat<P: Ports + 'static>(
     let token = bearer(&headers)?;
     let (of, n) = version(&name).ok_or_else(not_authorised)?;
     let HeartbeatRequest { running, lease: asked, message, targets, tail, checkpoint, log } = said;
-    let progress = Progress { message, targets: progress(targets)?, tail, checkpoint, log };
+    let progress = Progress { message, targets: progress(targets)?, tail, checkpoint, log, analysis: None };
     let call = Call::Heartbeat { token, running, lease: lease(asked.as_deref())?, progress };
     report(api.deployments().say(&of, n, &call).await?)
 }
@@ -164,7 +164,7 @@ pub async fn finish<P: Ports + 'static>(
     let token = bearer(&headers)?;
     let (of, n) = version(&name).ok_or_else(not_authorised)?;
     let FinishRequest { exit_code, message, targets, tail, checkpoint, log } = said;
-    let progress = Progress { message: message.clone(), targets: progress(targets)?, tail, checkpoint, log };
+    let progress = Progress { message: message.clone(), targets: progress(targets)?, tail, checkpoint, log, analysis: None };
     let call = Call::End { token, exit: exit_code, message, progress };
     report(api.deployments().say(&of, n, &call).await?)
 }

@@ -2,6 +2,7 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use keelway_domain::deployments::analysis::{Limit, Objective, Report};
 use keelway_domain::deployments::checkpoint::{Checkpoint, Ended};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
@@ -11,9 +12,10 @@ use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::{Entry, View};
+use keelway_wire::http::EvaluatedTarget;
 use keelway_wire::http::deployments::{
-    AlarmState, AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState, TargetState, TriggerState,
-    VersionState,
+    AlarmState, AnalysisObjective, AnalysisState, AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState,
+    TargetState, TriggerState, VersionState,
 };
 use keelway_wire::http::promotions::Actor;
 use keelway_wire::manifest::render;
@@ -282,6 +284,34 @@ fn progress(progress: &Progress) -> ProgressState {
         tail: progress.tail.clone(),
         checkpoint: progress.checkpoint.clone(),
         log: progress.log.clone(),
+        analysis: progress.analysis.as_deref().map(analysis),
+    }
+}
+
+fn analysis(report: &Report) -> AnalysisState {
+    let target = |limit: &Limit| EvaluatedTarget {
+        criteria: limit.criteria.clone(),
+        target_value: limit.target_value,
+        violated: limit.violated,
+    };
+    let objective = |of: &Objective| AnalysisObjective {
+        target: of.target.clone(),
+        sli: of.sli.clone(),
+        result: of.result.clone(),
+        value: of.value,
+        baseline: of.baseline,
+        targets: of.targets.iter().map(target).collect(),
+        message: of.message.clone(),
+    };
+    AnalysisState {
+        from: report.window.start.rfc3339(),
+        to: report.window.end.rfc3339(),
+        result: report.result.clone(),
+        message: report.message.clone(),
+        failures: report.failures,
+        samples: report.samples,
+        score: report.score,
+        objectives: report.objectives.iter().map(objective).collect(),
     }
 }
 

@@ -108,7 +108,8 @@ fn what_the_template_takes_the_functions_start_with() {
     seen.sort();
     let expected = [
         "AddressRequests",
-        // Of clusters, git hosts, identity providers, and of webhooks.
+        // Of clusters, git hosts, identity providers, sources of metrics (evaluations, canaries), and of webhooks.
+        "AllowedHosts",
         "AllowedHosts",
         "AllowedHosts",
         "AllowedHosts",

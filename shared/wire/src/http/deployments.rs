@@ -2,9 +2,11 @@
 //!
 //! A config itself is shown as the `DeploymentConfig` that its manifest would be, with `metadata.resourceVersion` and `status`.
 
+mod analysis;
 mod deployers;
 mod requests;
 
+pub use analysis::*;
 pub use deployers::*;
 pub use requests::*;
 
@@ -285,7 +287,7 @@ pub struct Cause {
 }
 
 /// How far a deployment is, as the deployer says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(default)]
 pub struct ProgressState {
@@ -304,6 +306,9 @@ pub struct ProgressState {
     /// Where the whole log is.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub log: String,
+    /// What metrics say of the version. Absent: nothing was judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<AnalysisState>,
 }
 
 /// How far a deployment is at one of its targets.

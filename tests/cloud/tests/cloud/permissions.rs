@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 24] = [
+const UNSEEN: [(&str, &str, &str); 29] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
@@ -22,6 +22,11 @@ const UNSEEN: [(&str, &str, &str); 24] = [
     ("keelway-evaluations", "aps:QueryMetrics", METRICS),
     ("keelway-evaluations", "sts:AssumeRole", METRICS),
     ("keelway-evaluations", "secretsmanager:GetSecretValue", METRICS),
+    ("keelway-deployers", "kms:Decrypt", SECRETS),
+    ("keelway-deployers", "cloudwatch:GetMetricData", METRICS),
+    ("keelway-deployers", "aps:QueryMetrics", METRICS),
+    ("keelway-deployers", "sts:AssumeRole", METRICS),
+    ("keelway-deployers", "secretsmanager:GetSecretValue", METRICS),
     ("keelway-evaluations", "scheduler:CreateSchedule", WINDOWS),
     ("keelway-evaluations", "iam:PassRole", WINDOWS),
     ("keelway-promotions", "sqs:GetQueueAttributes", MAPPINGS),

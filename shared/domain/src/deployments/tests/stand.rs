@@ -35,6 +35,7 @@ pub fn definition(triggers: Vec<Trigger>) -> Definition {
         custom: None,
         params: Default::default(),
         steps: vec![],
+        analysis: None,
         hooks: Default::default(),
         labels: Default::default(),
         annotations: Default::default(),
