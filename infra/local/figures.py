@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Plays a Prometheus over a file of figures that a person may edit: `make run` has evaluations ask it.
+"""Plays a Prometheus over files of figures that a person may edit: `make run` has evaluations ask it.
 
-    python3 infra/local/figures.py FILE [--port PORT]
+    python3 infra/local/figures.py FILE... [--port PORT]
 
-prints its URL and answers until it is stopped. The file is read again for every request. A line is a series and its value, as
+prints its URL and answers until it is stopped. The files are read again for every request. A line is a series and its value, as
 Prometheus writes them, or a whole query in double quotes and its value:
 
     error_rate{service="carts",stage="staging"} 0.02     # a comment
@@ -63,10 +63,11 @@ def value_of(text):
     return float(text.replace("Inf", "inf").replace("NaN", "nan"))
 
 
-def read(path):
+def read(paths):
     """Queries by their text, and series by their labels."""
     queries, series = {}, []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+    numbered = [(path, *one) for path in paths for one in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)]
+    for path, number, line in numbered:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
@@ -97,10 +98,10 @@ def shown(number):
     return special or repr(number).removesuffix(".0")
 
 
-def answer(path, query, at):
+def answer(paths, query, at):
     """The data of an answer to a query at a time."""
     text = query.strip()
-    queries, series = read(path)
+    queries, series = read(paths)
     if text in queries:
         return {"resultType": "vector", "result": [{"metric": {}, "value": [at, shown(queries[text])]}]}
     try:
@@ -123,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
 
     STATUS = {"bad_data": 400, "internal": 500}
     protocol_version = "HTTP/1.1"
-    path_of_figures = None
+    paths = ()
 
     def log_message(self, *_):
         pass
@@ -146,7 +147,7 @@ class Handler(BaseHTTPRequestHandler):
                     raise Wrong("bad_data", f'invalid parameter "time": cannot parse "{form["time"]}" to a valid timestamp') from None
             if not form.get("query", "").strip():
                 raise Wrong("bad_data", 'invalid parameter "query": unknown position: parse error: no expression found in input')
-            status, told = 200, {"status": "success", "data": answer(self.path_of_figures, form["query"], at)}
+            status, told = 200, {"status": "success", "data": answer(self.paths, form["query"], at)}
         except Wrong as wrong:
             status = self.STATUS[wrong.kind]
             told = {"status": "error", "errorType": wrong.kind, "error": wrong.words}
@@ -170,9 +171,9 @@ class Handler(BaseHTTPRequestHandler):
         self.asked(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
 
 
-def serve(path, port=0):
-    """A server over a file, on this machine; it answers in a thread of its own. Its URL is that of its `server_address`."""
-    handler = type("Figures", (Handler,), {"path_of_figures": path})
+def serve(paths, port=0):
+    """A server over files, on this machine; it answers in a thread of its own. Its URL is that of its `server_address`."""
+    handler = type("Figures", (Handler,), {"paths": paths})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -180,10 +181,10 @@ def serve(path, port=0):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", help="the file of figures")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a file of figures")
     parser.add_argument("--port", type=int, default=0, help="the port [default: a free one]")
     given = parser.parse_args()
-    server = serve(given.file, given.port)
+    server = serve(given.files, given.port)
     print("http://{}:{}".format(*server.server_address), flush=True)
     try:
         threading.Event().wait()

@@ -4,6 +4,9 @@ A release is a package of code in S3. Pushing one is a signed request that says 
 come and go, somebody calls the service again and again and says what it answers. How a version ended comes from
 `keelway rollout status`.
 
+Metrics name versions of the function, and figures.txt names releases: as soon as Keelway says which version a release has become,
+its figures are in the metric store.
+
 Two speak at the same time here, the caller and the command that is followed. Both do so through `say`, line by line.
 """
 
@@ -34,6 +37,20 @@ RELEASES = {"1.0.0": None, "1.1.0": None, "1.2.0": ('"en": ', '"eng": '), "1.2.1
 FIRST, GOOD, BAD, MENDED = RELEASES
 PATIENCE_SECONDS = int(os.environ.get("KEELWAY_RUN_SECONDS", "300"))
 LOOK_SECONDS = 0.2
+
+
+def figures(state):
+    """The file with the figures of the versions that are known."""
+    path = state.path("greeter-figures.txt")
+    path.touch()
+    return path
+
+
+def of_figures(state, example):
+    """The manifest of an example's metric store, at the port where it is played; its path."""
+    port, path = state.read("figures.json", {})["port"], state.path(f"metrics-{example.name}.yaml")
+    path.write_text((example / "evaluation" / "metrics.yaml").read_text().replace("127.0.0.1:9464", f"127.0.0.1:{port}"))
+    return os.path.relpath(path, ROOT)
 
 
 def opened(request):
@@ -116,8 +133,8 @@ class Caller:
 class Story:
     """The config: its status, and commands for it."""
 
-    def __init__(self, env, packages, registry, keelway):
-        self.env, self.packages, self.registry, self.keelway = env, packages, registry, keelway
+    def __init__(self, env, packages, registry, keelway, measured):
+        self.env, self.packages, self.registry, self.keelway, self.measured = env, packages, registry, keelway, measured
 
     def show(self, programs, *words):
         """Runs a command beside the caller and says its lines; its exit code.
@@ -147,9 +164,27 @@ class Story:
             say(f"POST /v1/artifacts/{NAMESPACE}/{SOURCE}, signed by the build: {TAG} is {package['image']}")
         self.registry.push(package)
 
-    def follow(self, after, programs):
+    def number(self, release):
+        """The version of the function that a release has become, if the latest version of the config deploys it; or None."""
+        latest = self.config().get("latest") or {}
+        deploys = any(self.packages[release]["digest"] in image for image in latest.get("images", {}).values())
+        told = latest.get("progress", {}).get("targets", {}).get(ALIAS, {}).get("message", "")
+        found = re.search(r"(?:^at|requests go to) version (\S+)$", told)
+        return found[1] if deploys and found else None
+
+    def measure(self, release):
+        """The metric store learns the figures of a release when the function has a version of it."""
+        self.until(lambda: self.number(release), f"the version of release {release}")
+        named, version = f'release="{release}"', f'version="{self.number(release)}"'
+        figures = [line for line in (EXAMPLE / "figures.txt").read_text().splitlines() if named in line]
+        others = [line for line in self.measured.read_text().splitlines() if version not in line]
+        self.measured.write_text("\n".join([*others, *(line.replace(named, f"{named},{version}") for line in figures), ""]))
+
+    def follow(self, after, programs, release=None):
         """`rollout status` of the version after this one. The exit code tells the result."""
         self.until(lambda: self.latest() > after, f"a version after {after}")
+        if release:
+            self.measure(release)
         return self.show(programs, "rollout", "status", CONFIG, "-p", NAMESPACE, "--revision", str(after + 1)) == 0
 
     def until(self, found, what):
@@ -170,15 +205,19 @@ def prepare(state, env, keelway, cloud):
     """Builds the releases and deploys the first one. It prints nothing, because it runs during the second act."""
     packages, url = build(state, cloud, env["KEELWAY_STACK"])
     registry = Registry(state, env, cloud)
-    story = Story(env, packages, registry, lambda env, *words, **_: keelway(env, *words, capture=True))
+    story = Story(env, packages, registry, lambda env, *words, **_: keelway(env, *words, capture=True), figures(state))
     before = story.latest()
-    keelway(env, "apply", "-f", str(EXAMPLE.relative_to(ROOT)), capture=True)
+    folder = EXAMPLE.relative_to(ROOT)
+    keelway(env, "apply", "-f", str(folder), "-f", of_figures(state, EXAMPLE), capture=True)
+    for name in ("slo.yaml", "sli.yaml"):
+        keelway(env, "resource", "add", str(folder / "evaluation" / name), "-p", NAMESPACE, capture=True)
     story.push(FIRST, quiet=True)
     if before:
         # An earlier run may have ended before it resumed the triggers.
         keelway(env, "set", "triggers", CONFIG, "-p", NAMESPACE, "--resume", capture=True)
     story.until(lambda: story.latest() > before, "the first version")
-    return Story(env, packages, registry, keelway), url
+    story.measure(FIRST)
+    return Story(env, packages, registry, keelway, story.measured), url
 
 
 def run(prepared, programs):
@@ -190,10 +229,12 @@ def run(prepared, programs):
     with Caller(url) as caller:
         expect(story.follow(at - 1, programs), f"{FIRST} was not deployed")
         story.push(GOOD)
-        expect(story.follow(at, programs), f"{GOOD} was not deployed")
+        expect(story.follow(at, programs, GOOD), f"{GOOD} was not deployed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD}")
         story.push(BAD)
-        expect(not story.follow(at + 1, programs), f"{BAD} was deployed, though it does not answer")
+        expect(not story.follow(at + 1, programs, BAD), f"{BAD} was deployed, though its requests fail")
+        # Why, as numbers.
+        story.show(programs, "rollout", "history", CONFIG, "-p", NAMESPACE, "--revision", str(at + 2))
         expect(story.follow(at + 2, programs), "the rollback failed")
         story.until(lambda: caller.last and GOOD in caller.last, f"an answer of {GOOD} after the rollback")
         by_a_sequence(story, caller, programs)
@@ -203,6 +244,7 @@ def run(prepared, programs):
 def by_a_sequence(story, caller, programs):
     """The rollback has suspended the triggers: a push is deployed only by a sequence or a person's command."""
     story.push(MENDED)
+    threading.Thread(target=story.measure, args=(MENDED,), daemon=True).start()
     words = ("trigger", "sequence", "delivery", "--project", NAMESPACE, "--stage", "production", "--service", CONFIG, "--watch")
     expect(story.show(programs, *words) == 0, f"the sequence that deploys {MENDED} failed")
     story.until(lambda: caller.last and MENDED in caller.last, f"an answer of {MENDED}")

@@ -157,15 +157,13 @@ def evaluated(state, env):
     known = state.read("figures.json", {})
     port = known.get("port") or server.free_port()
     state.write("figures.json", {"port": port})
-    manifest = (EXAMPLE / "evaluation" / "metrics.yaml").read_text().replace("127.0.0.1:9464", f"127.0.0.1:{port}")
-    path = state.path("metrics.yaml")
-    path.write_text(manifest)
-    keelway(env, "apply", "-f", os.path.relpath(path, ROOT))
+    keelway(env, "apply", "-f", greet.of_figures(state, EXAMPLE))
     folder = (EXAMPLE / "evaluation").relative_to(ROOT)
     keelway(env, "resource", "add", str(folder / "sli.yaml"), "-p", PROJECT)
     for service in sorted({service for service, _ in deliveries_of_the_list()}):
         keelway(env, "resource", "add", str(folder / "slo.yaml"), "--as", f"{service}/slo.yaml", "-p", PROJECT, "--stage", STAGE)
-    return {"metrics": [sys.executable, str(Path(__file__).with_name("figures.py")), str(EXAMPLE / "figures.txt"), "--port", str(port)]}
+    return {"metrics": [sys.executable, str(Path(__file__).with_name("figures.py")), str(EXAMPLE / "figures.txt"), str(greet.figures(state)),
+                        "--port", str(port)]}
 
 
 def deliveries_of_the_list():

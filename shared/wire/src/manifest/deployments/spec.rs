@@ -90,6 +90,7 @@ pub fn read(form: Form, report: &mut Report) -> Option<Definition> {
     let (what, what_path) = form.what.as_ref().unwrap_or(&nowhere);
     let how = (how.get("strategy").unwrap_or(how), format!("{how_path}.strategy"));
     meaningless(&definition, [(what, what_path, "replicas"), (how.0, &how.1, "resources")], report);
+    unjudged(&definition, (how.0, &how.1), report);
     Some(definition)
 }
 
@@ -100,6 +101,15 @@ fn meaningless(definition: &Definition, fields: [(&Node, &str, &str); 2], report
             let message = "means nothing to Lambda aliases, which are all this config deploys to: leave it out";
             report.warning(at, format!("{path}.{field}"), message.into());
         }
+    }
+}
+
+/// Warns of `analysis` where nothing is judged.
+fn unjudged(definition: &Definition, (how, path): (&Node, &str), report: &mut Report) {
+    let judges = definition.deploys_to_aliases() || definition.wraps();
+    if let Some(at) = how.get("analysis").filter(|at| !at.is_null() && !judges) {
+        let message = "is not used: Keelway judges versions of Lambda aliases that it deploys itself";
+        report.warning(at, format!("{path}.analysis"), message.into());
     }
 }
 
