@@ -70,7 +70,7 @@ impl<P: Ports, M: Metrics> Measure<'_, P, M> {
         let place = place(self.to, open, slo.filter.clone());
         let asked: Vec<Result<Query, Measured>> = slo
             .indicators()
-            .map(|sli| match query(&queries, sli, &place) {
+            .map(|sli| match query(&queries, sli, &place, &source.api) {
                 Ok(text) => Ok(Query { metric: sli.to_owned(), text }),
                 Err(error) => Err(Measured::nothing(sli, error.to_string())),
             })
@@ -110,5 +110,6 @@ fn place([project, stage, service]: &[String; 3], open: &Open, filter: BTreeMap<
         labels: open.labels.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
         filter,
         milliseconds: (open.period.end - open.period.start).0,
+        ..Place::default()
     }
 }
