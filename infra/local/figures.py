@@ -10,7 +10,7 @@ Prometheus writes them, or a whole query in double quotes and its value:
     "sum(rate(http_requests_total{job=\\"carts\\"}[5m]))" 42.5
 
 Queries are those that are in the file, names with or without matchers (`error_rate{service=~"ca.*"}`), and numbers. Nothing is
-computed. """
+computed; over a period, each step has the value of the file. """
 
 import argparse
 import json
@@ -119,8 +119,28 @@ def answer(paths, query, at):
     return {"resultType": "vector", "result": [{"metric": labels, "value": [at, shown(value)]} for labels, value in found]}
 
 
+def number_of(form, name):
+    """A time or a step, in seconds since 1970 or of length."""
+    try:
+        return float(form[name])
+    except (KeyError, ValueError):
+        raise Wrong("bad_data", f'invalid parameter "{name}": cannot parse "{form.get(name, "")}" to a valid timestamp') from None
+
+
+def range_answer(paths, form):
+    """The data of an answer to a query over a period."""
+    start, end, step = (number_of(form, name) for name in ("start", "end", "step"))
+    if end < start or step <= 0 or (end - start) / step > 11_000:
+        raise Wrong("bad_data", "no period with 1 to 11,000 points per series")
+    found = answer(paths, form["query"], start)
+    series = [{"metric": {}, "value": found["result"]}] if found["resultType"] == "scalar" else found["result"]
+    times = [start + step * number for number in range(int((end - start) / step) + 1)]
+    matrix = [{"metric": one["metric"], "values": [[at, one["value"][1]] for at in times]} for one in series]
+    return {"resultType": "matrix", "result": matrix}
+
+
 class Handler(BaseHTTPRequestHandler):
-    """Answers as `/api/v1/query` does."""
+    """Answers as `/api/v1/query` and `/api/v1/query_range` do."""
 
     STATUS = {"bad_data": 400, "internal": 500}
     protocol_version = "HTTP/1.1"
@@ -137,17 +157,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def handle_query(self, form):
-        at = time.time()
+    def handle_query(self, form, is_range):
         try:
-            if form.get("time"):
-                try:
-                    at = float(form["time"])
-                except ValueError:
-                    raise Wrong("bad_data", f'invalid parameter "time": cannot parse "{form["time"]}" to a valid timestamp') from None
+            at = number_of(form, "time") if form.get("time") else time.time()
             if not form.get("query", "").strip():
                 raise Wrong("bad_data", 'invalid parameter "query": unknown position: parse error: no expression found in input')
-            status, told = 200, {"status": "success", "data": answer(self.paths, form["query"], at)}
+            data = range_answer(self.paths, form) if is_range else answer(self.paths, form["query"], at)
+            status, told = 200, {"status": "success", "data": data}
         except Wrong as wrong:
             status = self.STATUS[wrong.kind]
             told = {"status": "error", "errorType": wrong.kind, "error": wrong.words}
@@ -159,10 +175,10 @@ class Handler(BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         if url.path in ("/-/ready", "/-/healthy"):
             return self.send(200, "text/plain; charset=utf-8", "Prometheus Server is Ready.\n")
-        if url.path != "/api/v1/query":
+        if url.path not in ("/api/v1/query", "/api/v1/query_range"):
             return self.send(404, "text/plain; charset=utf-8", "404 page not found\n")
         pairs = [*urllib.parse.parse_qsl(body), *urllib.parse.parse_qsl(url.query)]
-        return self.handle_query(dict(reversed(pairs)))
+        return self.handle_query(dict(reversed(pairs)), url.path.endswith("_range"))
 
     def do_GET(self):
         self.asked()

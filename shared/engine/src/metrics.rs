@@ -2,8 +2,15 @@
 
 use crate::ports::PortError;
 use keelway_domain::evaluation::{CloudWatch, Measured, MetricsSource, Period, Prometheus, Query};
+use keelway_domain::time::Span;
 use serde_json::Value;
 use std::future::Future;
+
+/// The values of a query in a period, oldest first, or why there are none.
+pub type Series = Result<Vec<f64>, String>;
+
+/// The most values that a series has.
+pub const POINTS: i64 = 1000;
 
 /// Sources of metrics.
 pub trait Metrics: Send + Sync {
@@ -22,6 +29,23 @@ pub trait Metrics: Send + Sync {
         queries: &[Query],
         period: Period,
     ) -> impl Future<Output = Result<Vec<Measured>, PortError>> + Send;
+
+    /// Asks a source for a value of queries for each `step` of a period. The answer has one series for each query, in their order.
+    /// Values that are not finite, and steps without a value, are missing in it; one without any value has a message.
+    ///
+    /// Only whole steps within the period count. A series has at most [`POINTS`] values: where a period has more steps, they are so
+    /// many times longer that it has not. Queries that look back do so from the end of each step, so a query of Prometheus should
+    /// have the step as its duration.
+    ///
+    /// Errors and `namespace`: as those of [`measure`](Self::measure).
+    fn series(
+        &self,
+        namespace: &str,
+        source: &MetricsSource,
+        queries: &[Query],
+        period: Period,
+        step: Span,
+    ) -> impl Future<Output = Result<Vec<Series>, PortError>> + Send;
 }
 
 /// Requests with credentials of AWS: the function's own, or those of the role that a source names.

@@ -6,12 +6,15 @@
 pub mod cloudwatch;
 mod prometheus;
 mod said;
+mod steps;
 
 use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Query};
-use keelway_engine::metrics::{self, Credentialed};
+use keelway_domain::time::Span;
+use keelway_engine::metrics::{self, Credentialed, Series};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::secrets::Secrets;
 use keelway_outgoing::{Guard, Wire};
+use steps::Steps;
 
 /// What Keptn's provider for Prometheus says of a query without a value.
 pub const NO_VALUES: &str = "query did not return any values";
@@ -54,10 +57,53 @@ impl<P: Secrets + Credentialed + Clock> Sources<P> {
             }
         }
     }
+
+    async fn found_series(
+        &self,
+        namespace: &str,
+        source: &MetricsSource,
+        texts: &[&str],
+        (period, step): (Period, Span),
+    ) -> Result<Vec<Series>, PortError> {
+        let steps = Steps::new(period, step);
+        match &source.api {
+            MetricsApi::Prometheus(of) => {
+                let server = prometheus::Server::new(&self.ports, &self.wire, namespace, of).await?;
+                server.all_series(texts, &steps).await
+            }
+            MetricsApi::Cloudwatch(of) => {
+                let (window, step) = cloudwatch::Window::of_series(period, &steps, self.ports.now());
+                cloudwatch::series(&self.ports, of, texts, &window, step).await
+            }
+        }
+    }
+}
+
+/// The different texts of queries, in order: a query that several indicators share is asked once.
+fn texts(queries: &[Query]) -> Vec<&str> {
+    let mut texts: Vec<&str> = queries.iter().map(|query| query.text.as_str()).collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+/// What was found for a query among all texts.
+fn found<T: Clone>(texts: &[&str], found: &[Result<T, String>], query: &Query) -> Result<T, String> {
+    let place = texts.binary_search(&query.text.as_str()).ok();
+    place.and_then(|place| found.get(place)).cloned().unwrap_or_else(|| Err(NO_VALUES.to_owned()))
+}
+
+/// The finite ones of values.
+pub(crate) fn finite(values: Vec<f64>) -> Series {
+    let is_empty = values.is_empty();
+    let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    match values.is_empty() {
+        true => Err(if is_empty { NO_VALUES } else { NO_VALID_VALUES }.to_owned()),
+        false => Ok(values),
+    }
 }
 
 impl<P: Secrets + Credentialed + Clock> metrics::Metrics for Sources<P> {
-    /// A query that several indicators share is asked once.
     async fn measure(
         &self,
         namespace: &str,
@@ -65,18 +111,28 @@ impl<P: Secrets + Credentialed + Clock> metrics::Metrics for Sources<P> {
         queries: &[Query],
         period: Period,
     ) -> Result<Vec<Measured>, PortError> {
-        let mut texts: Vec<&str> = queries.iter().map(|query| query.text.as_str()).collect();
-        texts.sort_unstable();
-        texts.dedup();
-        let found = self.found(namespace, source, &texts, period).await?;
+        let texts = texts(queries);
+        let all = self.found(namespace, source, &texts, period).await?;
         let measured = |query: &Query| {
-            let place = texts.binary_search(&query.text.as_str()).ok();
-            let found = place.and_then(|place| found.get(place)).cloned().unwrap_or_else(|| Err(NO_VALUES.to_owned()));
-            let found = found.and_then(|value| if value.is_finite() { Ok(value) } else { Err(NO_VALID_VALUES.to_owned()) });
+            let found = found(&texts, &all, query)
+                .and_then(|value| if value.is_finite() { Ok(value) } else { Err(NO_VALID_VALUES.to_owned()) });
             let success = found.is_ok();
             let (value, message) = found.map_or_else(|message| (0.0, message), |value| (value, String::new()));
             Measured { metric: query.metric.clone(), value, success, message }
         };
         Ok(queries.iter().map(measured).collect())
+    }
+
+    async fn series(
+        &self,
+        namespace: &str,
+        source: &MetricsSource,
+        queries: &[Query],
+        period: Period,
+        step: Span,
+    ) -> Result<Vec<Series>, PortError> {
+        let texts = texts(queries);
+        let all = self.found_series(namespace, source, &texts, (period, step)).await?;
+        Ok(queries.iter().map(|query| found(&texts, &all, query)).collect())
     }
 }

@@ -1,13 +1,14 @@
-//! The HTTP API of Prometheus: instant queries at the end of the period, one request each.
+//! The HTTP API of Prometheus: queries at the end of the period, or at the end of each of its steps; one request for each query.
 
 use crate::said::said;
-use crate::{Found, NO_VALID_VALUES, NO_VALUES, SEVERAL_VALUES};
+use crate::steps::Steps;
+use crate::{Found, NO_VALID_VALUES, NO_VALUES, SEVERAL_VALUES, finite};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures_util::future::try_join_all;
 use keelway_domain::evaluation::Prometheus;
 use keelway_domain::time::Timestamp;
-use keelway_engine::metrics::Credentialed;
+use keelway_engine::metrics::{Credentialed, Series};
 use keelway_engine::ports::PortError;
 use keelway_engine::secrets::{self, Secrets};
 use keelway_outgoing::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -78,16 +79,30 @@ impl<'a, P: Secrets + Credentialed> Server<'a, P> {
 
     /// The values of queries at a time.
     pub async fn all(&self, texts: &[&str], at: Timestamp) -> Result<Vec<Found>, PortError> {
+        let at = seconds(at.0);
+        let forms = texts.iter().map(|text| form(&[("query", text), ("time", &at)])).collect();
+        self.each("query", forms, value).await
+    }
+
+    /// The values of queries at the end of each step.
+    pub async fn all_series(&self, texts: &[&str], steps: &Steps) -> Result<Vec<Series>, PortError> {
+        let Some(first) = steps.first_end() else { return Ok(vec![Err(steps.none()); texts.len()]) };
+        let (start, end, step) = (seconds(first), seconds(steps.end()), seconds(steps.length));
+        let forms = texts.iter().map(|text| form(&[("query", text), ("start", &start), ("end", &end), ("step", &step)])).collect();
+        self.each("query_range", forms, values).await
+    }
+
+    /// Sends each form to a path of the API.
+    async fn each<T>(&self, path: &str, forms: Vec<String>, read: Reader<T>) -> Result<Vec<Result<T, String>>, PortError> {
         let mut all = vec![];
-        for some in texts.chunks(AT_ONCE) {
-            all.extend(try_join_all(some.iter().map(|text| self.one(text, at))).await?);
+        for some in forms.chunks(AT_ONCE) {
+            all.extend(try_join_all(some.iter().map(|form| self.one(path, form, read))).await?);
         }
         Ok(all)
     }
 
-    async fn one(&self, text: &str, at: Timestamp) -> Result<Found, PortError> {
-        let url = format!("{}/api/v1/query", self.of.url.trim_end_matches('/'));
-        let body = form(&[("query", text), ("time", &format!("{}.{:03}", at.0.div_euclid(1000), at.0.rem_euclid(1000)))]);
+    async fn one<T>(&self, path: &str, body: &str, read: Reader<T>) -> Result<Result<T, String>, PortError> {
+        let url = format!("{}/api/v1/{path}", self.of.url.trim_end_matches('/'));
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
@@ -95,7 +110,7 @@ impl<'a, P: Secrets + Credentialed> Server<'a, P> {
             Proof::None => {}
             Proof::Header(value) => drop(headers.insert(AUTHORIZATION, value.clone())),
             Proof::Signature => {
-                for (name, value) in self.ports.signature(self.of, &url, &body).await? {
+                for (name, value) in self.ports.signature(self.of, &url, body).await? {
                     let both = (HeaderName::try_from(name), HeaderValue::try_from(value));
                     let (Ok(name), Ok(mut value)) = both else { return Err(refused("the signature is no header".into())) };
                     value.set_sensitive(true);
@@ -103,13 +118,13 @@ impl<'a, P: Secrets + Credentialed> Server<'a, P> {
                 }
             }
         }
-        match self.wire.call(Method::POST, &url).headers(headers).body(body).send(ANSWER).await {
-            Ok(answer) => self.read(&answer),
+        match self.wire.call(Method::POST, &url).headers(headers).body(body.to_owned()).send(ANSWER).await {
+            Ok(answer) => self.read(&answer, read),
             Err(lost) => Err(unanswered(&self.host, &lost)),
         }
     }
 
-    fn read(&self, answer: &Reply) -> Result<Found, PortError> {
+    fn read<T>(&self, answer: &Reply, read: Reader<T>) -> Result<Result<T, String>, PortError> {
         let (host, status) = (&self.host, answer.status);
         let number = status.as_u16();
         if answer.cut {
@@ -121,7 +136,7 @@ impl<'a, P: Secrets + Credentialed> Server<'a, P> {
         let behind = words.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
         match status {
             StatusCode::OK => match json {
-                Some(json) => value(&json).map_err(|wrong| refused(format!("{host} {wrong}"))),
+                Some(json) => read(&json).map_err(|wrong| refused(format!("{host} {wrong}"))),
                 None => Err(refused(format!("{host} answers with something that is not JSON: is spec.prometheus.url right?"))),
             },
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(refused(match (&self.proof, &self.of.secret) {
@@ -160,9 +175,13 @@ fn unanswered(host: &str, lost: &Failure) -> PortError {
     }
 }
 
+/// What an answer says of a query; the outer error is that it is none.
+type Reader<T> = fn(&Value) -> Result<Result<T, String>, &'static str>;
+
+const OTHER: &str = "answers with something that is no result of a query: is spec.prometheus.url right?";
+
 /// The value in an answer. Warnings beside it say nothing about whether there is one.
 fn value(json: &Value) -> Result<Found, &'static str> {
-    const OTHER: &str = "answers with something that is no result of a query: is spec.prometheus.url right?";
     let (data, is) = (&json["data"], |kind: &str| json["data"]["resultType"] == kind);
     let sample = match data["result"].as_array() {
         _ if json["status"] != "success" => return Err(OTHER),
@@ -179,8 +198,33 @@ fn value(json: &Value) -> Result<Found, &'static str> {
         _ => return Err(OTHER),
     };
     // A native histogram has no value.
-    let number = sample.and_then(Value::as_str).and_then(|text| text.parse::<f64>().ok()).filter(|number| number.is_finite());
-    Ok(number.ok_or_else(|| NO_VALID_VALUES.to_owned()))
+    Ok(sample.and_then(number).filter(|number| number.is_finite()).ok_or_else(|| NO_VALID_VALUES.to_owned()))
+}
+
+/// The values of the one series in an answer.
+fn values(json: &Value) -> Result<Series, &'static str> {
+    let is_matrix = json["status"] == "success" && json["data"]["resultType"] == "matrix";
+    let Some(series) = json["data"]["result"].as_array().filter(|_| is_matrix) else { return Err(OTHER) };
+    let one = match &series[..] {
+        [] => return Ok(Err(NO_VALUES.to_owned())),
+        [one] => one,
+        _ => return Ok(Err(SEVERAL_VALUES.to_owned())),
+    };
+    match one["values"].as_array() {
+        // One of native histograms has none.
+        None => Ok(Err(NO_VALID_VALUES.to_owned())),
+        Some(points) => Ok(finite(points.iter().filter_map(|point| number(point.get(1)?)).collect())),
+    }
+}
+
+/// Prometheus writes numbers as texts, so that they may be infinite.
+fn number(sample: &Value) -> Option<f64> {
+    sample.as_str()?.parse().ok()
+}
+
+/// Milliseconds since 1970 as Prometheus takes times and steps.
+fn seconds(milliseconds: i64) -> String {
+    format!("{}.{:03}", milliseconds.div_euclid(1000), milliseconds.rem_euclid(1000))
 }
 
 /// `{"token": "…"}`, `{"username": "…", "password": "…"}`, or only a token: the header, and what no message may have.

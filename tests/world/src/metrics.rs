@@ -1,7 +1,8 @@
 //! A twin of the sources of metrics: values by source and query, faults on demand, and a log of what was asked.
 
 use keelway_domain::evaluation::{CloudWatch, Measured, MetricsApi, MetricsSource, Period, Query};
-use keelway_engine::metrics;
+use keelway_domain::time::Span;
+use keelway_engine::metrics::{self, Series};
 use keelway_engine::ports::PortError;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ pub struct Metrics(Arc<Mutex<State>>);
 struct State {
     /// By source and query: the value, or why there is none.
     values: BTreeMap<(String, String), Result<f64, String>>,
+    /// By source and query: the values of a period.
+    series: BTreeMap<(String, String), Vec<f64>>,
     busy: BTreeMap<String, usize>,
     refusing: BTreeMap<String, String>,
     asked: Vec<Asked>,
@@ -30,6 +33,8 @@ pub struct Asked {
     pub source: MetricsSource,
     pub queries: Vec<Query>,
     pub period: Period,
+    /// Of a series.
+    pub step: Option<Span>,
 }
 
 /// What the twin calls a source: the URL of a Prometheus; of CloudWatch the role, else the region, else `cloudwatch`.
@@ -50,6 +55,11 @@ impl Metrics {
     /// Gives a query a value.
     pub fn set(&self, source: &str, query: &str, value: f64) {
         self.state().values.insert((source.to_owned(), query.to_owned()), Ok(value));
+    }
+
+    /// Gives a query these values in every period.
+    pub fn set_series(&self, source: &str, query: &str, values: &[f64]) {
+        self.state().series.insert((source.to_owned(), query.to_owned()), values.to_vec());
     }
 
     /// Has a query fail with this message.
@@ -80,7 +90,8 @@ impl Metrics {
         self.state().asked.clone()
     }
 
-    fn answer(&self, asked: Asked) -> Result<Vec<Measured>, PortError> {
+    /// The state, if the source answers.
+    fn answering(&self, asked: &Asked) -> Result<MutexGuard<'_, State>, PortError> {
         let mut state = self.state();
         state.asked.push(asked.clone());
         let source = called(&asked.source);
@@ -91,6 +102,11 @@ impl Metrics {
         if let Some(why) = state.refusing.get(source) {
             return Err(PortError::Refused { request: "Metrics", reason: why.clone() });
         }
+        Ok(state)
+    }
+
+    fn answer(&self, asked: Asked) -> Result<Vec<Measured>, PortError> {
+        let (state, source) = (self.answering(&asked)?, called(&asked.source));
         let value = |query: Query| {
             let found = state.values.get(&(source.to_owned(), query.text)).cloned().unwrap_or_else(|| Err(NO_VALUES.to_owned()));
             let success = found.is_ok();
@@ -110,7 +126,27 @@ impl metrics::Metrics for Metrics {
         period: Period,
     ) -> Result<Vec<Measured>, PortError> {
         let (namespace, source, queries) = (namespace.to_owned(), source.clone(), queries.to_vec());
-        self.answer(Asked { namespace, source, queries, period })
+        self.answer(Asked { namespace, source, queries, period, step: None })
+    }
+
+    async fn series(
+        &self,
+        namespace: &str,
+        source: &MetricsSource,
+        queries: &[Query],
+        period: Period,
+        step: Span,
+    ) -> Result<Vec<Series>, PortError> {
+        let (namespace, source, queries) = (namespace.to_owned(), source.clone(), queries.to_vec());
+        let asked = Asked { namespace, source, queries, period, step: Some(step) };
+        let state = self.answering(&asked)?;
+        let source = called(&asked.source);
+        let one = |query: &Query| {
+            let at = (source.to_owned(), query.text.clone());
+            let why = || state.values.get(&at).cloned().and_then(Result::err).unwrap_or_else(|| NO_VALUES.to_owned());
+            state.series.get(&at).cloned().ok_or_else(why)
+        };
+        Ok(asked.queries.iter().map(one).collect())
     }
 }
 
@@ -121,11 +157,21 @@ mod tests {
     use keelway_domain::time::Timestamp;
     use metrics::Metrics as _;
 
-    fn ask(metrics: &Metrics) -> Result<Vec<Measured>, PortError> {
+    const PERIOD: Period = Period { start: Timestamp(0), end: Timestamp(120_000) };
+
+    fn question() -> (MetricsSource, [Query; 3]) {
         let source = MetricsSource { api: MetricsApi::Cloudwatch(CloudWatch::default()), delay: None, vouched: true };
-        let queries = ["a", "b", "c"].map(|name| Query { metric: name.into(), text: format!("SELECT {name}") });
-        let period = Period { start: Timestamp(0), end: Timestamp(60_000) };
-        block_on(metrics.measure("shop", &source, &queries, period))
+        (source, ["a", "b", "c"].map(|name| Query { metric: name.into(), text: format!("SELECT {name}") }))
+    }
+
+    fn ask(metrics: &Metrics) -> Result<Vec<Measured>, PortError> {
+        let (source, queries) = question();
+        block_on(metrics.measure("shop", &source, &queries, PERIOD))
+    }
+
+    fn ask_series(metrics: &Metrics) -> Result<Vec<Series>, PortError> {
+        let (source, queries) = question();
+        block_on(metrics.series("shop", &source, &queries, PERIOD, Span::minutes(1)))
     }
 
     #[test]
@@ -139,8 +185,13 @@ mod tests {
             ask(&metrics).unwrap().into_iter().map(|one| (one.metric, one.value, one.success, one.message)).collect();
         let expected = [("a", 1.5, true, ""), ("b", 0.0, false, "no such metric"), ("c", 0.0, false, NO_VALUES)];
         assert_eq!(told, expected.map(|(name, value, success, message)| (name.to_owned(), value, success, message.to_owned())));
+        metrics.set_series("cloudwatch", "SELECT a", &[1.0, 2.0]);
+        let told = ask_series(&metrics).unwrap();
+        assert_eq!(told, [Ok(vec![1.0, 2.0]), Err("no such metric".to_owned()), Err(NO_VALUES.to_owned())]);
         metrics.refuse("cloudwatch", Some("no credentials"));
         assert!(ask(&metrics).unwrap_err().to_string().ends_with("no credentials"));
-        assert_eq!(metrics.asked().len(), 3);
+        assert!(ask_series(&metrics).unwrap_err().to_string().ends_with("no credentials"));
+        let steps: Vec<_> = metrics.asked().iter().map(|asked| asked.step).collect();
+        assert_eq!(steps, [None, None, Some(Span::minutes(1)), None, Some(Span::minutes(1))]);
     }
 }

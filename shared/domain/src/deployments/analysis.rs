@@ -6,6 +6,7 @@
 
 use super::definition::Strategy;
 pub use super::part::WHOLE;
+use crate::evaluation::mann_whitney::{Comparison, Direction, Settings, Verdict as Difference, compare};
 use crate::evaluation::{Earlier, Finished, Indicator, Judgement, Measured, Period, Provided, Slo, Target, judge, shown};
 use crate::event::{Status, TaskResult};
 use crate::time::{Span, Timestamp};
@@ -54,7 +55,24 @@ pub struct Analysis {
     /// What happens then.
     #[serde(default)]
     pub on_inconclusive: OnInconclusive,
+    /// Indicators whose values over time are compared with those of the version before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mann_whitney: Vec<Distribution>,
 }
+
+/// An indicator whose values since the version got its share are compared, minute by minute, by the Mann–Whitney U test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Distribution {
+    /// The indicator.
+    pub sli: String,
+    /// Which change fails.
+    #[serde(default)]
+    pub direction: Direction,
+}
+
+/// The time of one value of a [`Distribution`].
+pub const STEP: Span = Span::minutes(1);
 
 /// What a window means that does not tell enough.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,6 +195,17 @@ pub struct Seen {
     pub canary: Vec<Measured>,
     /// Those of the version before; empty if nothing is compared with it.
     pub baseline: Vec<Measured>,
+    /// Values over time, in the order of [`Analysis::mann_whitney`].
+    pub spreads: Vec<Spread>,
+}
+
+/// Values of an indicator over time, or why there are none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread {
+    /// Those of the new version.
+    pub canary: Result<Vec<f64>, String>,
+    /// Those of the version before.
+    pub baseline: Result<Vec<f64>, String>,
 }
 
 /// A window and what it came to: the newest one is shown.
@@ -271,6 +300,17 @@ pub fn conclude(slo: &Slo, analysis: &Analysis, window: Period, seen: &[Seen]) -
         }
         warned |= finished.result == TaskResult::Warning;
         report.objectives.extend(objectives);
+        for (what, spread) in analysis.mann_whitney.iter().zip(&of.spreads) {
+            match compared(&of.target, what, spread) {
+                Ok(objective) => {
+                    if objective.result == Judgement::Fail.as_str() {
+                        failed.get_or_insert_with(|| objective.why());
+                    }
+                    report.objectives.push(objective);
+                }
+                Err(why) => drop(few.get_or_insert((why, false))),
+            }
+        }
     }
     report
         .objectives
@@ -351,6 +391,31 @@ fn shown_objective(sli: &str, of: &Seen, result: &Indicator) -> Objective {
     Objective { target, sli: sli.to_owned(), result, value, baseline, targets, message }
 }
 
+/// Compares an indicator's values over time; or says why that tells nothing yet.
+fn compared(target: &str, of: &Distribution, spread: &Spread) -> Result<Objective, String> {
+    let sli = &of.sli;
+    let missing = |who: &str, why: &String| format!("{target}: {sli} of {who} has no values over time: {why}");
+    let canary = spread.canary.as_ref().map_err(|why| missing("the new version", why))?;
+    let baseline = spread.baseline.as_ref().map_err(|why| missing("the version before", why))?;
+    let settings = Settings { direction: of.direction, ..Settings::default() };
+    let Comparison { verdict, shift } = compare(baseline, canary, &settings);
+    let by = shift.map(|shift| {
+        let [estimate, lower, upper] = [shift.estimate, shift.lower, shift.upper].map(shown);
+        format!(" by {estimate} ({lower} to {upper} at 98 %)")
+    });
+    let (result, message) = match verdict {
+        Difference::Pass => (Judgement::Pass, String::new()),
+        Difference::High => (Judgement::Fail, format!("is higher than before{}", by.unwrap_or_default())),
+        Difference::Low => (Judgement::Fail, format!("is lower than before{}", by.unwrap_or_default())),
+        Difference::NoData => return Err(format!("{target}: {sli} has no values over time yet")),
+    };
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (value, baseline) =
+        (Some(mean(canary)).filter(|mean| mean.is_finite()), Some(mean(baseline)).filter(|mean| mean.is_finite()));
+    let (target, sli, result) = (target.to_owned(), sli.clone(), result.as_str().to_owned());
+    Ok(Objective { target, sli, result, value, baseline, targets: vec![], message: cut(&message) })
+}
+
 /// The reason for people: the objectives that failed, with their numbers.
 fn why_failed(objectives: &[Objective], finished: &Finished) -> String {
     let failed: Vec<String> =
@@ -366,6 +431,9 @@ impl Objective {
     /// Why it failed, in numbers.
     fn why(&self) -> String {
         let Some(value) = self.value else { return format!("{}: {} has no value: {}", self.target, self.sli, self.message) };
+        if self.targets.is_empty() {
+            return format!("{}: {} {}", self.target, self.sli, self.message);
+        }
         let before = self.baseline.map(|before| format!(", {} before", shown(before))).unwrap_or_default();
         let limits = self.targets.iter().filter(|limit| limit.violated);
         let limits: Vec<String> = limits.map(|limit| format!("{} allows {}", limit.criteria, shown(limit.target_value))).collect();

@@ -1,13 +1,12 @@
 //! Files of indicators (`sli.yaml`): queries by name, from project, stage and service, and what stands for the place of an
 //! evaluation in them. As Keptn's Prometheus service does it.
 
+use super::built_in::built_in;
+use super::source::MetricsApi;
 use std::collections::BTreeMap;
 
 /// Queries by the name of their indicator.
 pub type Queries = BTreeMap<String, String>;
-
-/// Indicators that have a query without a file.
-pub const BUILT_IN: [&str; 5] = ["throughput", "error_rate", "response_time_p50", "response_time_p90", "response_time_p95"];
 
 /// Where and when an evaluation takes place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +16,12 @@ pub struct Place {
     pub stage: String,
     pub service: String,
     pub deployment: String,
+    /// The Lambda function that is evaluated, if it is one: its name.
+    pub function: Option<String>,
+    /// The alias that calls come by.
+    pub alias: Option<String>,
+    /// The version of the function that is evaluated.
+    pub version: Option<String>,
     pub labels: BTreeMap<String, String>,
     /// `filter` of the objectives.
     pub filter: BTreeMap<String, String>,
@@ -50,28 +55,35 @@ pub fn merged(files: &[Option<&Queries>; 3]) -> Result<Queries, QueryError> {
     Ok(all)
 }
 
-/// The query of an indicator, with the place filled in.
+/// The query of an indicator for a source of this API, with the place filled in.
 ///
 /// # Errors
 /// There is none.
-pub fn query(queries: &Queries, sli: &str, place: &Place) -> Result<String, QueryError> {
+pub fn query(queries: &Queries, sli: &str, place: &Place, api: &MetricsApi) -> Result<String, QueryError> {
     match queries.get(sli).filter(|query| !query.is_empty()) {
         Some(query) => Ok(place.filled(query)),
-        None => place.built_in(sli).ok_or(QueryError::Unsupported),
+        None => built_in(sli, place, api).ok_or(QueryError::Unsupported),
     }
 }
 
 impl Place {
     /// The names are replaced wherever they stand, also within longer words: the longest of them first.
-    fn filled(&self, query: &str) -> String {
+    pub(super) fn filled(&self, query: &str) -> String {
         let mut query = query.to_owned();
         for (key, value) in longest_first(&self.filter) {
             let value = plain(value);
             query = query.replace(&format!("${key}"), &value).replace(&format!("${}", key.to_uppercase()), &value);
         }
-        let names =
-            [("$PROJECT", &self.project), ("$STAGE", &self.stage), ("$SERVICE", &self.service), ("$DEPLOYMENT", &self.deployment)];
-        for (name, value) in names {
+        let names = [
+            ("$DEPLOYMENT", Some(&self.deployment)),
+            ("$FUNCTION", self.function.as_ref()),
+            ("$PROJECT", Some(&self.project)),
+            ("$SERVICE", Some(&self.service)),
+            ("$VERSION", self.version.as_ref()),
+            ("$ALIAS", self.alias.as_ref()),
+            ("$STAGE", Some(&self.stage)),
+        ];
+        for (name, value) in names.iter().filter_map(|(name, value)| Some((name, (*value)?))) {
             query = query.replace(name, &plain(value));
         }
         for (key, value) in longest_first(&self.labels) {
@@ -81,46 +93,14 @@ impl Place {
     }
 
     /// Whole seconds, rounded up.
-    fn duration(&self) -> String {
+    pub(super) fn duration(&self) -> String {
         let more = i64::from(self.milliseconds.rem_euclid(1000) > 0);
         format!("{}s", self.milliseconds.div_euclid(1000) + more)
-    }
-
-    fn built_in(&self, sli: &str) -> Option<String> {
-        let (filter, duration) = (self.selector(), self.duration());
-        let latency = |share: &str| {
-            format!("histogram_quantile(0.{share},sum(rate(http_response_time_milliseconds_bucket{{{filter}}}[{duration}]))by(le))")
-        };
-        let all = format!("sum(rate(http_requests_total{{{filter}}}[{duration}]))");
-        Some(match sli {
-            "throughput" => all,
-            "error_rate" => format!("sum(rate(http_requests_total{{{filter},status!~'2..'}}[{duration}]))/{all}"),
-            "response_time_p50" => latency("50"),
-            "response_time_p90" => latency("90"),
-            "response_time_p95" => latency("95"),
-            _ => return None,
-        })
-    }
-
-    /// The labels that the built-in queries select by: the filter, and a job unless the filter names one.
-    fn selector(&self) -> String {
-        let mut all = vec![];
-        if !self.filter.contains_key("job") {
-            all.push(format!("job='{}-{}-{}-canary'", self.service, self.project, self.stage));
-        }
-        for (key, value) in &self.filter {
-            let has_operator = value.starts_with('=') || ["!=", "!~"].iter().any(|operator| value.starts_with(operator));
-            all.push(match has_operator {
-                true => format!("{key}{}", value.replace('"', "'")),
-                false => format!("{key}='{}'", value.replace(['\'', '"'], "")),
-            });
-        }
-        all.join(",")
     }
 }
 
 /// A text without what would end a text in a query: whoever may trigger says which values are asked for, not what the query is.
-fn plain(value: &str) -> String {
+pub(super) fn plain(value: &str) -> String {
     value.replace(['\'', '"', '`', '\\', '\n', '\r'], "")
 }
 
@@ -133,6 +113,7 @@ fn longest_first(of: &BTreeMap<String, String>) -> Vec<(&String, &String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluation::{CloudWatch, Prometheus};
 
     fn map(of: &[(&str, &str)]) -> BTreeMap<String, String> {
         of.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -141,7 +122,11 @@ mod tests {
     fn place() -> Place {
         let (labels, filter) = (map(&[("build", "7"), ("build_id", "x")]), map(&[]));
         let [project, stage, service, deployment] = ["shop", "dev", "carts", "canary"].map(str::to_owned);
-        Place { project, stage, service, deployment, labels, filter, milliseconds: 299_001 }
+        Place { project, stage, service, deployment, labels, filter, milliseconds: 299_001, ..Place::default() }
+    }
+
+    fn prometheus() -> MetricsApi {
+        MetricsApi::Prometheus(Prometheus::default())
     }
 
     #[test]
@@ -162,32 +147,23 @@ mod tests {
             ("c", "$svc $SVC_ID $svc_id"),
             ("empty", ""),
         ]);
-        let filled = |sli: &str, place: &Place| query(&queries, sli, place).unwrap();
+        let filled = |sli: &str, place: &Place| query(&queries, sli, place, &prometheus()).unwrap();
         assert_eq!(filled("a", &place()), "rate(x{job=\"carts-shop-dev\",d='canary'}[300s])");
         assert_eq!(filled("b", &place()), "x 7 $LABEL.other carts_NAME", "the longest name first");
         let hostile = Place { labels: map(&[("build", "7\"} or vector(0) #\\"), ("other", "`1`")]), ..place() };
         assert_eq!(filled("b", &hostile), "7} or vector(0) #_id 7} or vector(0) # 1 carts_NAME", "no text ends early");
         let filtered = Place { filter: map(&[("svc", "'s\""), ("svc_id", "i")]), ..place() };
         assert_eq!(filled("c", &filtered), "s i i");
-        let error = query(&queries, "empty", &place()).unwrap_err();
+        let error = query(&queries, "empty", &place(), &prometheus()).unwrap_err();
         assert_eq!(error.to_string(), "unsupported SLI");
     }
 
     #[test]
-    fn some_indicators_need_no_file() {
-        let of = |sli: &str, place: &Place| query(&Queries::new(), sli, place).unwrap();
-        assert!(BUILT_IN.iter().all(|sli| query(&Queries::new(), sli, &place()).is_ok()));
-        assert_eq!(of("throughput", &place()), "sum(rate(http_requests_total{job='carts-shop-dev-canary'}[300s]))");
-        let filter = map(&[("handler", "Items'Controller"), ("job", "=~\"a|b\"")]);
-        let filtered = Place { filter, ..place() };
-        assert_eq!(
-            of("error_rate", &filtered),
-            "sum(rate(http_requests_total{handler='ItemsController',job=~'a|b',status!~'2..'}[300s]))/\
-             sum(rate(http_requests_total{handler='ItemsController',job=~'a|b'}[300s]))"
-        );
-        assert_eq!(
-            of("response_time_p95", &place()),
-            "histogram_quantile(0.95,sum(rate(http_response_time_milliseconds_bucket{job='carts-shop-dev-canary'}[300s]))by(le))"
-        );
+    fn a_query_names_the_function_if_there_is_one() {
+        let queries = map(&[("a", "$FUNCTION:$ALIAS:$VERSION $FUNCTIONS")]);
+        let filled = |place: &Place| query(&queries, "a", place, &MetricsApi::Cloudwatch(CloudWatch::default())).unwrap();
+        assert_eq!(filled(&place()), queries["a"], "names of nothing stay");
+        let [function, alias, version] = ["shop", "live\"", "12"].map(|text| Some(text.to_owned()));
+        assert_eq!(filled(&Place { function, alias, version, ..place() }), "shop:live:12 shopS");
     }
 }

@@ -5,20 +5,24 @@
 //! `docs/evaluation.md` is the user's reference, and says where the two differ.
 
 mod aggregate;
+mod built_in;
 mod criterion;
 mod finish;
 mod indicators;
 mod judge;
+pub mod mann_whitney;
 mod note;
 mod number;
+mod numeric;
 mod results;
 mod slo;
 mod source;
 
 pub use aggregate::Aggregate;
+pub use built_in::is_built_in;
 pub use criterion::{Criterion, CriterionError, Kind, Operator};
 pub use finish::{Objectives, finish};
-pub use indicators::{BUILT_IN, Place, Queries, QueryError, merged, query};
+pub use indicators::{Place, Queries, QueryError, merged, query};
 pub use judge::judge;
 pub use note::Note;
 pub use number::{parse as number, shown};

@@ -34,6 +34,7 @@ impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
             namespace: &step.of.namespace,
             analysis: &analysis,
             commit: judging.commit.as_deref(),
+            since: judging.shifted,
             from: judging.from,
             until: judging.until,
         };

@@ -2,10 +2,11 @@
 
 use super::files::Files;
 use super::{Evaluations, sources};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Series};
 use crate::ports::{PortError, Ports};
 use keelway_domain::evaluation::{Measured, MetricsSource, Period, Place, Queries, Query, query};
 use keelway_domain::evaluations::Lost;
+use keelway_domain::time::Span;
 
 /// A source that a project may ask.
 pub(super) struct Asking<'a, M> {
@@ -41,26 +42,17 @@ impl<M: Metrics> Asking<'_, M> {
         place: &Place,
         period: Period,
     ) -> Result<Result<Vec<Measured>, Lost>, PortError> {
-        let asked: Vec<Result<Query, Measured>> = indicators
-            .map(|sli| match query(&self.queries, sli, place) {
-                Ok(text) => Ok(Query { metric: sli.to_owned(), text }),
-                Err(error) => Err(Measured::nothing(sli, error.to_string())),
-            })
-            .collect();
+        let asked: Vec<Result<Query, Measured>> =
+            indicators.map(|sli| self.query(sli, place).map_err(|why| Measured::nothing(sli, why))).collect();
         let wanted: Vec<Query> = asked.iter().filter_map(|asked| asked.as_ref().ok().cloned()).collect();
         let answered = match wanted.is_empty() {
-            true => vec![],
-            false => match self.metrics.measure(self.namespace, &self.source, &wanted, period).await {
-                Ok(answered) => answered,
-                // Whoever asks remembers how often this was. A table that is busy is no fault of the source.
-                Err(PortError::Refused { reason, .. }) => return Ok(Err(Lost::Refused(reason))),
-                Err(error) => return Ok(Err(Lost::Later(error.to_string()))),
-            },
+            true => Ok(vec![]),
+            false => self.metrics.measure(self.namespace, &self.source, &wanted, period).await,
         };
-        if answered.len() != wanted.len() {
-            let reason = format!("{} answered {} of {} queries", self.name, answered.len(), wanted.len());
-            return Ok(Err(Lost::Refused(reason)));
-        }
+        let answered = match self.whole(answered, wanted.len()) {
+            Ok(answered) => answered,
+            Err(lost) => return Ok(Err(lost)),
+        };
         let mut answered = answered.into_iter();
         let nothing = |asked: Query| Measured::nothing(&asked.metric, "no value");
         let values = asked.into_iter().map(|asked| match asked {
@@ -68,5 +60,41 @@ impl<M: Metrics> Asking<'_, M> {
             Err(why) => why,
         });
         Ok(Ok(values.collect()))
+    }
+
+    /// The values of indicators at each step of a period, in their order; or why there are none.
+    pub async fn series(
+        &self,
+        indicators: &[&str],
+        place: &Place,
+        (period, step): (Period, Span),
+    ) -> Result<Result<Vec<Series>, Lost>, PortError> {
+        let asked: Vec<Result<Query, String>> = indicators.iter().map(|sli| self.query(sli, place)).collect();
+        let wanted: Vec<Query> = asked.iter().filter_map(|asked| asked.as_ref().ok().cloned()).collect();
+        let answered = match wanted.is_empty() {
+            true => Ok(vec![]),
+            false => self.metrics.series(self.namespace, &self.source, &wanted, period, step).await,
+        };
+        let mut answered = match self.whole(answered, wanted.len()) {
+            Ok(answered) => answered.into_iter(),
+            Err(lost) => return Ok(Err(lost)),
+        };
+        let one = |asked: Result<Query, String>| asked.and_then(|_| answered.next().unwrap_or_else(|| Err("no value".into())));
+        Ok(Ok(asked.into_iter().map(one).collect()))
+    }
+
+    fn query(&self, sli: &str, place: &Place) -> Result<Query, String> {
+        let text = query(&self.queries, sli, place, &self.source.api).map_err(|error| error.to_string())?;
+        Ok(Query { metric: sli.to_owned(), text })
+    }
+
+    /// What a source has answered to so many queries, or that it did not. Whoever asks remembers how often this was.
+    fn whole<T>(&self, answered: Result<Vec<T>, PortError>, asked: usize) -> Result<Vec<T>, Lost> {
+        match answered {
+            Ok(answered) if answered.len() == asked => Ok(answered),
+            Ok(answered) => Err(Lost::Refused(format!("{} answered {} of {asked} queries", self.name, answered.len()))),
+            Err(PortError::Refused { reason, .. }) => Err(Lost::Refused(reason)),
+            Err(error) => Err(Lost::Later(error.to_string())),
+        }
     }
 }

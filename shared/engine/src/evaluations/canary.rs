@@ -5,7 +5,7 @@ use super::asking::Asking;
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::refusal::Refusal;
-use keelway_domain::deployments::analysis::{Analysis, Seen};
+use keelway_domain::deployments::analysis::{Analysis, STEP, Seen, Spread};
 use keelway_domain::evaluation::{Measured, Objectives, Period, Place, Slo};
 use keelway_domain::evaluations::{Found, Lost};
 use keelway_domain::names::ProjectName;
@@ -35,6 +35,8 @@ pub struct Window<'a> {
     pub analysis: &'a Analysis,
     /// The commit of the project's files. `None`: there is none.
     pub commit: Option<&'a str>,
+    /// When the new version got its share.
+    pub since: Timestamp,
     /// Its beginning.
     pub from: Timestamp,
     /// Its end, or later: what is known by now is looked at.
@@ -86,7 +88,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
     /// # Errors
     /// A port fails. That a source fails is an answer.
     pub async fn look_at(&self, window: &Window<'_>, versions: &[Versions]) -> Result<Shown, PortError> {
-        let Window { namespace, analysis, commit, from, until } = *window;
+        let Window { namespace, analysis, commit, since, from, until } = *window;
         let (stage, service) = analysis.place.clone().unwrap_or_default();
         let place = [namespace.to_owned(), stage, service];
         let files = self.files(&place, commit);
@@ -123,7 +125,14 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         let period = Period { start: from, end: until.max(self.ports.now() - delay) };
         let mut seen = vec![];
         for of in versions {
-            match look(&asking, (&slo, analysis, of), &place, period).await? {
+            let looked = match look(&asking, (&slo, analysis, of), &place, period).await? {
+                Ok(one) => {
+                    let since = Period { start: since, ..period };
+                    spreads(&asking, (&slo, analysis, of), &place, since).await?.map(|spreads| Seen { spreads, ..one })
+                }
+                Err(lost) => Err(lost),
+            };
+            match looked {
                 Ok(one) => seen.push(one),
                 Err(Lost::Later(why)) => return Ok(Shown::Nothing { period, why, hopeless: false }),
                 Err(Lost::Refused(why)) => return Ok(Shown::Nothing { period, why, hopeless: true }),
@@ -161,19 +170,40 @@ async fn look<M: Metrics>(
             Err(lost) => return Ok(Err(lost)),
         },
     };
-    Ok(Ok(Seen { target: of.target.clone(), samples, baseline_samples, canary, baseline }))
+    Ok(Ok(Seen { target: of.target.clone(), samples, baseline_samples, canary, baseline, spreads: vec![] }))
+}
+
+/// The values over time that are compared.
+async fn spreads<M: Metrics>(
+    asking: &Asking<'_, M>,
+    (slo, analysis, of): (&Slo, &Analysis, &Versions),
+    place: &[String; 3],
+    period: Period,
+) -> Result<Result<Vec<Spread>, Lost>, PortError> {
+    if analysis.mann_whitney.is_empty() {
+        return Ok(Ok(vec![]));
+    }
+    let indicators: Vec<&str> = analysis.mann_whitney.iter().map(|one| one.sli.as_str()).collect();
+    let one = Period { end: period.start + STEP, ..period };
+    let version = async |version: &str| asking.series(&indicators, &named(place, slo, of, version, one), (period, STEP)).await;
+    let (canary, baseline) = match (version(&of.version).await?, version(&of.before).await?) {
+        (Ok(canary), Ok(baseline)) => (canary, baseline),
+        (Err(lost), _) | (_, Err(lost)) => return Ok(Err(lost)),
+    };
+    let pairs = canary.into_iter().zip(baseline).map(|(canary, baseline)| Spread { canary, baseline });
+    Ok(Ok(pairs.collect()))
 }
 
 /// What queries may name.
 fn named([project, stage, service]: &[String; 3], slo: &Slo, of: &Versions, version: &str, period: Period) -> Place {
-    let mut filter = slo.filter.clone();
-    let names = [("FUNCTION", of.function.as_str()), ("ALIAS", &of.alias), ("VERSION", version)];
-    filter.extend(names.map(|(name, value)| (name.to_owned(), value.to_owned())));
     Place {
         project: project.clone(),
         stage: stage.clone(),
         service: service.clone(),
-        filter,
+        function: Some(of.function.clone()),
+        alias: Some(of.alias.clone()),
+        version: Some(version.to_owned()),
+        filter: slo.filter.clone(),
         milliseconds: (period.end - period.start).0,
         ..Place::default()
     }

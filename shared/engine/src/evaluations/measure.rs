@@ -79,5 +79,6 @@ fn place([project, stage, service]: &[String; 3], open: &Open, filter: BTreeMap<
         labels: open.labels.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
         filter,
         milliseconds: (open.period.end - open.period.start).0,
+        ..Place::default()
     }
 }

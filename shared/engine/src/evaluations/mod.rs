@@ -26,7 +26,7 @@ pub use message::Message;
 pub use views::Evaluation;
 
 use crate::item::Key;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Series};
 use crate::ports::{PortError, Ports};
 use crate::projects::{Projects, Revisions};
 use crate::protocol::sweep::Tick;
@@ -70,7 +70,17 @@ pub struct Nobody;
 
 impl Metrics for Nobody {
     async fn measure(&self, _: &str, _: &MetricsSource, _: &[Query], _: Period) -> Result<Vec<Measured>, PortError> {
-        Err(PortError::Refused { request: "metrics", reason: "sources are asked by the function evaluations only".into() })
+        Err(Self::asked())
+    }
+
+    async fn series(&self, _: &str, _: &MetricsSource, _: &[Query], _: Period, _: Span) -> Result<Vec<Series>, PortError> {
+        Err(Self::asked())
+    }
+}
+
+impl Nobody {
+    fn asked() -> PortError {
+        PortError::Refused { request: "metrics", reason: "sources are asked by the function evaluations only".into() }
     }
 }
 

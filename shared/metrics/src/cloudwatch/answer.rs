@@ -2,7 +2,8 @@
 
 use super::window::Window;
 use crate::said::said;
-use crate::{Found, NO_VALID_VALUES, NO_VALUES, SEVERAL_VALUES};
+use crate::{Found, NO_VALID_VALUES, NO_VALUES, SEVERAL_VALUES, finite};
+use keelway_engine::metrics::{self, POINTS};
 use keelway_engine::ports::PortError;
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,6 +23,28 @@ struct Series {
     points: Vec<(f64, Number)>,
     status: String,
     messages: Vec<Message>,
+}
+
+impl Series {
+    /// The points whose period is over within the window.
+    fn within(&self, period: i64, window: &Window) -> impl Iterator<Item = &(f64, Number)> {
+        let (start, end) = (window.start as f64, (window.end - period) as f64);
+        self.points.iter().filter(move |(at, _)| *at >= start && *at <= end)
+    }
+}
+
+impl Number {
+    fn value(&self) -> Option<f64> {
+        match self {
+            Self::Finite(value) => Some(*value),
+            Self::Text(text) => text.parse().ok(),
+        }
+    }
+}
+
+/// Why there is no value where CloudWatch has some.
+pub fn nothing_over(period: i64) -> String {
+    format!("no period of {period} s is over within the evaluated time")
 }
 
 #[derive(Debug, Deserialize)]
@@ -94,7 +117,38 @@ impl Answers {
     ///
     /// # Errors
     /// CloudWatch could not make it for now.
-    pub fn value(&self, id: &str, period: Option<i64>, window: &Window) -> Result<Found, PortError> {
+    pub fn value(&self, id: &str, period: i64, window: &Window) -> Result<Found, PortError> {
+        let series = match self.complete(id)? {
+            Ok(series) => series,
+            Err(why) => return Ok(Err(why)),
+        };
+        let newest = series.within(period, window).max_by(|one, other| one.0.total_cmp(&other.0));
+        Ok(match newest {
+            None => Err(nothing_over(period)),
+            Some((_, number)) => number.value().filter(|value| value.is_finite()).ok_or_else(|| NO_VALID_VALUES.to_owned()),
+        })
+    }
+
+    /// The values of a result whose period is over within the window, oldest first.
+    ///
+    /// # Errors
+    /// CloudWatch could not make them for now.
+    pub fn values(&self, id: &str, period: i64, window: &Window) -> Result<metrics::Series, PortError> {
+        let series = match self.complete(id)? {
+            Ok(series) => series,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut points: Vec<&(f64, Number)> = series.within(period, window).collect();
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Ok(match i64::try_from(points.len()) {
+            Ok(0) => Err(nothing_over(period)),
+            Ok(count) if count <= POINTS => finite(points.iter().filter_map(|(_, number)| number.value()).collect()),
+            _ => Err(format!("query returns {} values: leave out its period, which is shorter than the steps", points.len())),
+        })
+    }
+
+    /// The points of a result, or why it has none.
+    fn complete(&self, id: &str) -> Result<Result<&Series, String>, PortError> {
         let series = match self.results.get(id).map(|all| all.values().collect::<Vec<_>>()).as_deref() {
             None | Some([]) => return Ok(Err(self.without(NO_VALUES, &[]))),
             Some([one]) => *one,
@@ -103,24 +157,13 @@ impl Answers {
         match series.status.as_str() {
             "InternalError" => {
                 let reason = self.without("CloudWatch could not make a value", &series.messages);
-                return Err(PortError::Retry { request: NAME, reason });
+                Err(PortError::Retry { request: NAME, reason })
             }
-            "Forbidden" => return Ok(Err(self.without("CloudWatch does not let this role read the metric", &series.messages))),
-            "PartialData" => return Ok(Err(self.without("CloudWatch has only a part of the data", &series.messages))),
-            _ if series.points.is_empty() => return Ok(Err(self.without(NO_VALUES, &series.messages))),
-            _ => {}
+            "Forbidden" => Ok(Err(self.without("CloudWatch does not let this role read the metric", &series.messages))),
+            "PartialData" => Ok(Err(self.without("CloudWatch has only a part of the data", &series.messages))),
+            _ if series.points.is_empty() => Ok(Err(self.without(NO_VALUES, &series.messages))),
+            _ => Ok(Ok(series)),
         }
-        let length = period.unwrap_or_else(|| window.length());
-        let whole = |(at, _): &&(f64, Number)| *at >= window.start as f64 && *at + length as f64 <= window.end as f64;
-        let newest = series.points.iter().filter(whole).max_by(|one, other| one.0.total_cmp(&other.0));
-        Ok(match newest {
-            None => Err(format!("no period of {length} s is over within the evaluated time")),
-            Some((_, Number::Finite(value))) => Ok(*value),
-            Some((_, Number::Text(text))) => {
-                let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-                value.ok_or_else(|| NO_VALID_VALUES.to_owned())
-            }
-        })
     }
 
     /// Why there is no value, with what CloudWatch says about it.

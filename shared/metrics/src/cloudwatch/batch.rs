@@ -56,9 +56,9 @@ impl<'a> Batch<'a> {
         self.0.iter().map(|(place, query)| (*place, *query, format!("{}{}", self.prefix(*place), query.result)))
     }
 
-    /// The request for the values of a window.
-    pub fn request(&self, window: &Window) -> Value {
-        let entries: Vec<Value> = self.0.iter().flat_map(|(place, query)| named(query, &self.prefix(*place), window)).collect();
+    /// The request for the values of a window. Queries that name no period have this one, in seconds.
+    pub fn request(&self, window: &Window, period: i64) -> Value {
+        let entries: Vec<Value> = self.0.iter().flat_map(|(place, query)| named(query, &self.prefix(*place), period)).collect();
         json!({
             "MetricDataQueries": entries, "StartTime": window.start, "EndTime": window.end, "ScanBy": "TimestampDescending",
         })
@@ -66,9 +66,9 @@ impl<'a> Batch<'a> {
 }
 
 /// The entries of a query with other names, and with the periods that it leaves open.
-fn named(query: &MetricQuery, prefix: &str, window: &Window) -> Vec<Value> {
+fn named(query: &MetricQuery, prefix: &str, period: i64) -> Vec<Value> {
     let ids: BTreeSet<&str> = query.entries.iter().filter_map(|entry| entry.get("Id")?.as_str()).collect();
-    let period = query.period.unwrap_or_else(|| window.length());
+    let period = query.period.unwrap_or(period);
     let one = |entry: &serde_json::Map<String, Value>| {
         let mut entry = entry.clone();
         if let Some(Value::String(id)) = entry.get_mut("Id") {
@@ -106,7 +106,7 @@ mod tests {
         let packed = batches(queries.iter().enumerate());
         assert_eq!(packed.iter().map(Batch::len).collect::<Vec<_>>(), [1, 3], "what takes all metrics is alone");
         let window = Window { start: 600, end: 900 };
-        let request = packed[1].request(&window);
+        let request = packed[1].request(&window, 300);
         let entries = request["MetricDataQueries"].as_array().unwrap();
         let ids: Vec<_> = entries.iter().map(|entry| entry["Id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["q0_e", "q0_r", "q0_result0", "q1_m", "q2_q"]);
@@ -115,7 +115,7 @@ mod tests {
             entries.iter().map(|entry| entry["MetricStat"]["Period"].as_i64().or(entry["Period"].as_i64())).collect();
         assert_eq!(periods, [Some(300), Some(300), None, Some(60), Some(300)]);
         assert_eq!(packed[1].ids().map(|(place, _, id)| (place, id)).collect::<Vec<_>>()[2], (2, "q2_q".to_owned()));
-        assert_eq!(packed[0].request(&window)["MetricDataQueries"][0]["Id"], "s", "alone it keeps its names");
+        assert_eq!(packed[0].request(&window, 300)["MetricDataQueries"][0]["Id"], "s", "alone it keeps its names");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::ports::Ports;
 use crate::{END, measure, told};
-use keelway_domain::evaluation::{CloudWatch, MetricsApi};
+use keelway_domain::evaluation::{CloudWatch, MetricsApi, Place, Queries, query};
 use keelway_engine::ports::PortError;
 use serde_json::{Value, json};
 
@@ -48,6 +48,25 @@ async fn each_form_of_a_query_is_asked_in_one_request() {
         "Stat": "Sum", "Period": LENGTH,
     });
     assert_eq!((&errors["MetricStat"], &errors["ReturnData"]), (&expected, &json!(false)));
+}
+
+/// Those that need no `sli.yaml`: seven indicators read eight metrics.
+#[tokio::test]
+async fn a_canary_of_lambda_is_measured_without_queries() {
+    let slis = ["invocations", "errors", "error_rate", "throttles", "duration_p50", "duration_p90", "duration_p95"];
+    let [function, alias, version] = ["shop", "live", "12"].map(|name| Some(name.to_owned()));
+    let place = Place { function, alias, version, ..Place::default() };
+    let texts = slis.map(|sli| query(&Queries::new(), sli, &place, &cloud()).unwrap());
+    let ports = Ports::default();
+    ports.give("Invocations", &points(&[(0, 200.0)]));
+    ports.give("FILL(errors, 0) / invocations", &points(&[(0, 0.01)]));
+    let measured = measure(&ports, cloud(), &texts.each_ref().map(String::as_str)).await.unwrap();
+    assert_eq!(told(&measured)[..3], [Ok(200.0), Err(NO_VALUES), Ok(0.01)]);
+    let asked = &ports.cloud().asked;
+    let [(_, request)] = &asked[..] else { panic!("{} requests", asked.len()) };
+    let metrics = request["MetricDataQueries"].as_array().unwrap().iter().filter_map(|one| one.get("MetricStat"));
+    let dimensions = metrics.map(|stat| stat["Metric"]["Dimensions"].as_array().unwrap().len()).collect::<Vec<_>>();
+    assert_eq!((dimensions.len(), dimensions.iter().filter(|count| **count == 2).count()), (8, 1), "{dimensions:?}");
 }
 
 #[tokio::test]

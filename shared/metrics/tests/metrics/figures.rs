@@ -1,8 +1,10 @@
 //! The figures that `make run` plays (infra/local/figures.py), asked as any Prometheus.
 
 use crate::ports::Ports;
-use crate::{measure, told};
+use crate::series::series;
+use crate::{PERIOD, measure, told};
 use keelway_domain::evaluation::{MetricsApi, Prometheus};
+use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -57,6 +59,10 @@ async fn figures_are_played_as_they_stand_in_the_file() {
     ];
     let measured = measure(&Ports::default(), player.api.clone(), &cases.map(|(query, _)| query)).await.unwrap();
     assert_eq!(told(&measured), cases.map(|(_, value)| value));
+    let texts = ["error_rate{service=\"carts\"}", "-0.5", "error_rate", "nothing"];
+    let found = series(&Ports::default(), player.api.clone(), &texts, PERIOD, Span::minutes(1)).await.unwrap();
+    assert_eq!((found[0].as_deref(), found[1].as_deref()), (Ok(&[0.02; 5][..]), Ok(&[-0.5; 5][..])), "each step has the value");
+    assert!(found[2].is_err() && found[3].is_err());
     // Whoever edits it sees the next answer change.
     std::fs::write(&player.file, "error_rate 0.5\n").unwrap();
     let changed = measure(&Ports::default(), player.api.clone(), &["error_rate"]).await.unwrap();

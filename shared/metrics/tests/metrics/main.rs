@@ -4,6 +4,7 @@ mod cloudwatch;
 mod figures;
 mod ports;
 mod prometheus;
+mod series;
 mod server;
 
 use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Query};

@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, Uri};
 use keelway_outgoing::Url;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinHandle;
 
@@ -18,6 +18,8 @@ struct Knows {
     /// The headers that each request has; empty: it has none of that name.
     headers: Vec<(&'static str, String)>,
     asked: Vec<String>,
+    /// The periods and steps that were asked for.
+    ranges: BTreeSet<String>,
     wrong: Vec<String>,
 }
 
@@ -48,6 +50,25 @@ pub fn error(status: u16, kind: &str, words: &str) -> (u16, String) {
     (status, json!({"status": "error", "errorType": kind, "error": words}).to_string())
 }
 
+/// A matrix of series with these values, a minute apart.
+pub fn matrix(series: &[&[&str]]) -> (u16, String) {
+    let points = |values: &[&str]| -> Vec<Value> {
+        values.iter().enumerate().map(|(place, value)| json!([1_795_222_079.75 + 60.0 * place as f64, value])).collect()
+    };
+    success("matrix", series.iter().map(|values| json!({"metric": {"job": "carts"}, "values": points(values)})).collect())
+}
+
+/// `start`, `end` and `step` in seconds, with no more than the 11,000 points that Prometheus answers with.
+fn is_documented_range(form: &[(String, String)]) -> bool {
+    let number = |place: usize, name: &str| -> Option<f64> {
+        let (given, value) = form.get(place)?;
+        (given == name).then(|| value.parse().ok())?
+    };
+    let (start, end, step) = (number(0, "start"), number(1, "end"), number(2, "step"));
+    let Some(((start, end), step)) = start.zip(end).zip(step) else { return false };
+    form.len() == 3 && start <= end && step > 0.0 && (end - start) / step <= 11_000.0
+}
+
 async fn handle(
     State(knows): State<Arc<Mutex<Knows>>>,
     method: Method,
@@ -57,7 +78,8 @@ async fn handle(
 ) -> Response<Body> {
     let mut knows = knows.lock().unwrap();
     let body = String::from_utf8(body.to_vec()).unwrap();
-    if (method.as_str(), uri.to_string().as_str()) != ("POST", "/main/api/v1/query") {
+    let is_range = uri.path() == "/main/api/v1/query_range";
+    if method != "POST" || uri.query().is_some() || !is_range && uri.path() != "/main/api/v1/query" {
         knows.wrong.push(format!("{method} {uri}"));
     }
     let form = Url::parse(&format!("http://form/?{body}")).unwrap();
@@ -65,6 +87,10 @@ async fn handle(
     let time = format!("{}.{:03}", END / 1000, END % 1000);
     let query = match &form[..] {
         [(first, query), (second, at)] if (first.as_str(), second.as_str(), at) == ("query", "time", &time) => query.clone(),
+        [(first, query), rest @ ..] if is_range && first == "query" && is_documented_range(rest) => {
+            knows.ranges.insert(rest.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "));
+            query.clone()
+        }
         _ => {
             knows.wrong.push(format!("the form {form:?}"));
             String::new()
@@ -97,6 +123,11 @@ impl Server {
     /// Each request has these headers.
     pub fn wants(&self, headers: &[(&'static str, &str)]) {
         self.knows.lock().unwrap().headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+    }
+
+    /// The periods and steps that were asked for.
+    pub fn ranges(&self) -> Vec<String> {
+        self.knows.lock().unwrap().ranges.iter().cloned().collect()
     }
 
     /// The queries that were asked, all in requests as documented.

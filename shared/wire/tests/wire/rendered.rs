@@ -1,10 +1,11 @@
 //! A definition as a manifest, and back: nothing is lost.
 
-use keelway_domain::deployments::analysis::{Analysis, OnInconclusive};
+use keelway_domain::deployments::analysis::{Analysis, Distribution, OnInconclusive};
 use keelway_domain::deployments::definition::{
     Action, AutoRollback, Concurrency, Custom, Definition, FailurePolicy, Hook, Hooks, ImageChange, ImageTag, OnDrift, Resume,
     Starter, Strategy, StrategyKind, Tagged, Target, Texts, Trigger, Weight,
 };
+use keelway_domain::evaluation::mann_whitney::Direction;
 use keelway_domain::time::Span;
 use keelway_wire::manifest::{self, Document, Severity, render};
 use proptest::prelude::*;
@@ -98,11 +99,13 @@ prop_compose! {
         (min_samples, failure_limit) in (0u64..1000, 0u32..9),
         place in option::of((name(), name())),
         source in option::of(name()),
+        mann_whitney in collection::vec((name(), sample::select(vec![Direction::Increase, Direction::Decrease, Direction::Either])), 0..3),
         on_inconclusive in sample::select(vec![OnInconclusive::Pause, OnInconclusive::Pass, OnInconclusive::Fail]),
     ) -> Analysis {
         let (interval, deadline) = (Span::seconds(interval), Span::seconds(interval + more));
+        let mann_whitney = mann_whitney.into_iter().map(|(sli, direction)| Distribution { sli, direction }).collect();
         let (slo, samples) = ("canary/slo.yaml".to_owned(), "requests".to_owned());
-        Analysis { slo, place, source, interval, samples, min_samples, failure_limit, deadline, on_inconclusive }
+        Analysis { slo, place, source, interval, samples, min_samples, failure_limit, deadline, on_inconclusive, mann_whitney }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Versions that metrics judge while they share the requests with the version before.
 
 use keelway_deployers_stand::stand::{Stand, definition, version, with_image};
-use keelway_domain::deployments::analysis::{Analysis, DEADLINE, OnInconclusive, Report};
+use keelway_domain::deployments::analysis::{Analysis, DEADLINE, Distribution, OnInconclusive, Report};
 use keelway_domain::deployments::definition::{Definition, Weight};
 use keelway_domain::deployments::{Command, Status};
+use keelway_domain::evaluation::mann_whitney::Direction;
 use keelway_domain::time::Span;
 use keelway_world::evaluations::project;
 
@@ -30,6 +31,7 @@ fn analysis() -> Analysis {
         failure_limit: 0,
         deadline: DEADLINE,
         on_inconclusive: OnInconclusive::Pause,
+        mann_whitney: vec![],
     }
 }
 
@@ -236,6 +238,43 @@ fn what_is_wrong_is_told_at_once_and_a_person_is_asked() {
         assert!(report(&stand).message.contains(why), "{why}: {:?}", report(&stand));
         told(&stand, "; it holds until it is told to proceed");
     }
+}
+
+/// Values over time: the same averages may hide what a test of ranks sees, and the other way round.
+#[test]
+fn values_over_time_are_compared_by_ranks() {
+    let higher: Vec<f64> = (0..10).map(|n| 120.0 + f64::from(n)).collect();
+    let before: Vec<f64> = (0..10).map(|n| 80.0 + f64::from(n)).collect();
+    let told = "main: latency is higher than before by 40";
+    for (direction, new, status, alias, why) in [
+        (Direction::Increase, &higher, Status::Failed, "1", told),
+        (Direction::Either, &higher, Status::Failed, "1", told),
+        (Direction::Decrease, &higher, Status::Complete, "2", ""),
+        (Direction::Increase, &before, Status::Complete, "2", ""),
+    ] {
+        let mann_whitney = vec![Distribution { sli: "latency".into(), direction }];
+        let next = canary(&[(10, Some(60))], Analysis { mann_whitney, ..analysis() });
+        let mut stand = with_files(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+        measured(&stand, (60.0, 2.0), (540.0, 2.0));
+        for (version, values) in [(2, new), (1, &before)] {
+            stand.sources.state().series.insert(("main".into(), format!("latency of {version}")), values.clone());
+        }
+        stand.apply(&next);
+        stand.pass(Span::seconds(62));
+        stand.assert_ended(status, alias);
+        assert!(report(&stand).message.starts_with(why), "{:?}", report(&stand));
+    }
+}
+
+#[test]
+fn without_values_over_time_nothing_is_known() {
+    let mann_whitney = vec![Distribution { sli: "latency".into(), direction: Direction::Either }];
+    let next = canary(&[(10, Some(60))], Analysis { mann_whitney, ..analysis() });
+    let mut stand = deploying(&next, (60.0, 2.0), (540.0, 2.0));
+    stand.pass(Span::seconds(62));
+    let seen = report(&stand);
+    assert_eq!((seen.result.as_str(), stand.status()), ("inconclusive", Status::Running));
+    assert!(seen.message.contains("latency of the new version has no values over time"), "{}", seen.message);
 }
 
 /// The files count as they were when the first window was judged.

@@ -5,7 +5,7 @@ use crate::worker::Worker;
 use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Prometheus, Query};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::{Evaluations, Limits, Reading};
-use keelway_engine::metrics::Metrics;
+use keelway_engine::metrics::{Metrics, Series};
 use keelway_engine::ports::PortError;
 use keelway_wire::evaluation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +36,8 @@ pub struct Mood {
 pub struct State {
     /// By source and query.
     pub values: BTreeMap<(String, String), f64>,
+    /// By source and query: the values of a period.
+    pub series: BTreeMap<(String, String), Vec<f64>>,
     /// By source.
     pub moods: BTreeMap<String, Mood>,
     /// Requests that were made.
@@ -68,7 +70,14 @@ pub struct Sources {
     shared: Shared,
 }
 
+const NO_VALUES: &str = "query did not return any values";
+
 impl State {
+    /// Before which time a source has no values.
+    fn late(&self, source: &str) -> Timestamp {
+        self.moods.get(source).map_or(Timestamp(0), |mood| mood.late)
+    }
+
     /// How often sources were asked. Whoever stops before it writes down what one has said asks again at once.
     pub fn times(&self) -> usize {
         let times = self.asked.iter().map(|asked| (&asked.source, asked.period.start, asked.at));
@@ -96,7 +105,8 @@ impl Shared {
         move |worker| engine(worker, &shared)
     }
 
-    fn answer(&self, asked: &Asked, queries: &[Query], now: Timestamp) -> Result<Vec<Measured>, PortError> {
+    /// The state, if the source answers.
+    fn answering(&self, asked: &Asked, now: Timestamp) -> Result<MutexGuard<'_, State>, PortError> {
         let mut state = self.state();
         state.asked.push(Asked { at: now, ..asked.clone() });
         let name = asked.source.as_str();
@@ -107,11 +117,39 @@ impl Shared {
         if let Some(reason) = mood.refuses {
             return Err(PortError::Refused { request: "query", reason });
         }
-        let value = |query: &Query| match state.values.get(&(name.to_owned(), query.text.clone())) {
-            Some(value) if now >= mood.late => Measured::value(&query.metric, *value),
-            _ => Measured::nothing(&query.metric, "query did not return any values"),
+        Ok(state)
+    }
+
+    fn answer(&self, asked: &Asked, queries: &[Query], now: Timestamp) -> Result<Vec<Measured>, PortError> {
+        let state = self.answering(asked, now)?;
+        let late = state.late(&asked.source);
+        let value = |query: &Query| match state.values.get(&(asked.source.clone(), query.text.clone())) {
+            Some(value) if now >= late => Measured::value(&query.metric, *value),
+            _ => Measured::nothing(&query.metric, NO_VALUES),
         };
         Ok(queries.iter().map(value).collect())
+    }
+
+    fn answer_series(&self, asked: &Asked, queries: &[Query], now: Timestamp) -> Result<Vec<Series>, PortError> {
+        let state = self.answering(asked, now)?;
+        let late = state.late(&asked.source);
+        let series = |query: &Query| match state.series.get(&(asked.source.clone(), query.text.clone())) {
+            Some(values) if now >= late => Ok(values.clone()),
+            _ => Err(NO_VALUES.to_owned()),
+        };
+        Ok(queries.iter().map(series).collect())
+    }
+}
+
+impl Sources {
+    /// What is asked, if the world has such a source.
+    fn asked(&self, source: &MetricsSource, queries: &[Query], period: Period) -> Result<Asked, PortError> {
+        let MetricsApi::Prometheus(Prometheus { url, .. }) = &source.api else {
+            return Err(PortError::Refused { request: "query", reason: "the world has a Prometheus only".into() });
+        };
+        let name = url.trim_start_matches("https://").trim_end_matches(".test");
+        let texts = queries.iter().map(|query| query.text.clone()).collect();
+        Ok(Asked { at: Timestamp(0), worker: format!("{:?}", self.worker), source: name.to_owned(), period, queries: texts })
     }
 }
 
@@ -123,14 +161,22 @@ impl Metrics for Sources {
         queries: &[Query],
         period: Period,
     ) -> Result<Vec<Measured>, PortError> {
-        let MetricsApi::Prometheus(Prometheus { url, .. }) = &source.api else {
-            return Err(PortError::Refused { request: "query", reason: "the world has a Prometheus only".into() });
-        };
-        let name = url.trim_start_matches("https://").trim_end_matches(".test");
-        let texts = queries.iter().map(|query| query.text.clone()).collect();
-        let asked =
-            Asked { at: Timestamp(0), worker: format!("{:?}", self.worker), source: name.to_owned(), period, queries: texts };
-        self.worker.outside(|| format!("query {name} {queries:?}"), |now| self.shared.answer(&asked, queries, now)).await?
+        let asked = self.asked(source, queries, period)?;
+        let what = || format!("query {} {queries:?}", asked.source);
+        self.worker.outside(what, |now| self.shared.answer(&asked, queries, now)).await?
+    }
+
+    async fn series(
+        &self,
+        _: &str,
+        source: &MetricsSource,
+        queries: &[Query],
+        period: Period,
+        step: Span,
+    ) -> Result<Vec<Series>, PortError> {
+        let asked = self.asked(source, queries, period)?;
+        let what = || format!("query {} {queries:?} by {step}", asked.source);
+        self.worker.outside(what, |now| self.shared.answer_series(&asked, queries, now)).await?
     }
 }
 

@@ -4,11 +4,17 @@ use crate::manifest::finding::Report;
 use crate::manifest::levels::{self, strategies};
 use crate::manifest::tree::Node;
 use crate::manifest::values::{positive, text, whole, word};
-use keelway_domain::deployments::analysis::{Analysis, DEADLINE, INTERVAL, MIN_SAMPLES, OBJECTIVES, OnInconclusive, SAMPLES};
+use keelway_domain::deployments::analysis::{
+    Analysis, DEADLINE, Distribution, INTERVAL, MIN_SAMPLES, OBJECTIVES, OnInconclusive, SAMPLES,
+};
 use keelway_domain::deployments::definition::StrategyKind;
+use keelway_domain::evaluation::mann_whitney::Direction;
 
 /// What inconclusive windows mean, in the order of their words.
 pub const MEANINGS: [OnInconclusive; 3] = [OnInconclusive::Pause, OnInconclusive::Pass, OnInconclusive::Fail];
+
+/// Directions, in the order of their words.
+pub const DIRECTIONS: [Direction; 3] = [Direction::Increase, Direction::Decrease, Direction::Either];
 
 /// The analysis of a strategy, if it has one.
 pub fn read(strategy: &Node, kind: StrategyKind, path: &str, report: &mut Report) -> Option<Analysis> {
@@ -41,6 +47,14 @@ pub fn read(strategy: &Node, kind: StrategyKind, path: &str, report: &mut Report
         let message = format!("is {deadline}, and a window takes {interval} (`interval`): write a longer one");
         report.error(at, format!("{path}.deadline"), message);
     }
+    let mann_whitney = levels::entries(node, "mannWhitney", &strategies::DISTRIBUTION, &path, report)
+        .into_iter()
+        .filter_map(|(entry, path)| {
+            let direction = word(entry, "direction", &path, &strategies::DIRECTIONS, report);
+            let direction = direction.and_then(|place| DIRECTIONS.get(place)).copied().unwrap_or_default();
+            Some(Distribution { sli: text(entry, "sli", &path, report)?, direction })
+        })
+        .collect();
     let meaning = word(node, "onInconclusive", &path, &strategies::ON_INCONCLUSIVE, report);
     Some(Analysis {
         slo: named("slo", report).unwrap_or_else(|| OBJECTIVES.to_owned()),
@@ -51,6 +65,7 @@ pub fn read(strategy: &Node, kind: StrategyKind, path: &str, report: &mut Report
         min_samples,
         failure_limit: u32::try_from(failure_limit).unwrap_or(u32::MAX),
         deadline: written.unwrap_or_else(|| DEADLINE.max(interval)),
+        mann_whitney,
         on_inconclusive: meaning.and_then(|place| MEANINGS.get(place)).copied().unwrap_or_default(),
     })
 }

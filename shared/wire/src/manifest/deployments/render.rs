@@ -126,6 +126,7 @@ fn analysis(analysis: &Analysis) -> Value {
         fields.extend([("stage".into(), json!(stage)), ("service".into(), json!(service))]);
     }
     put(&mut fields, "source", json!(analysis.source));
+    put(&mut fields, "mannWhitney", json!(analysis.mann_whitney));
     fields.into()
 }
 

@@ -6,7 +6,7 @@ use super::super::tree::Node;
 use super::criteria::{self, Sets};
 use super::read::Reader;
 use keelway_domain::evaluation::{
-    Aggregate, BUILT_IN, CompareWith, Comparison, Criteria, Include, Objective, Slo, TotalScore, number,
+    Aggregate, CompareWith, Comparison, Criteria, Include, Objective, Slo, TotalScore, is_built_in, number,
 };
 use std::collections::{BTreeSet, HashMap};
 
@@ -108,7 +108,7 @@ fn objectives(root: &Node, known: Option<&BTreeSet<String>>, reader: &mut Reader
             reader.report.warning(at, format!("{path}.sli"), message);
         }
         seen.entry(objective.sli.clone()).or_insert(at.at.line);
-        let has_query = |known: &BTreeSet<String>| known.contains(&objective.sli) || BUILT_IN.contains(&objective.sli.as_str());
+        let has_query = |known: &BTreeSet<String>| known.contains(&objective.sli) || is_built_in(&objective.sli);
         if let Some(known) = known.filter(|known| !has_query(known) && !objective.sli.is_empty()) {
             let near = nearest(&objective.sli, known.iter().map(String::as_str));
             let meant = near.map_or_else(|| "add one to `indicators`".into(), |near| format!("write `{near}`"));

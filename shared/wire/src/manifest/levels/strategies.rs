@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use Shape::{Any, Duration, Entries, List, Needed, Of, Open, Pattern, Schema, Share, Text, Texts, Whole, Word};
 
-pub static LEVELS: [&Level; 11] =
-    [&STRATEGY, &CUSTOM, &ROLLING, &RECREATE, &CANARY, &STEP, &ANALYSIS, &HOOK, &EXEC, &VARIABLE, &TAG_IMAGE];
+pub static LEVELS: [&Level; 12] =
+    [&STRATEGY, &CUSTOM, &ROLLING, &RECREATE, &CANARY, &STEP, &ANALYSIS, &DISTRIBUTION, &HOOK, &EXEC, &VARIABLE, &TAG_IMAGE];
 
 pub static STRATEGY: Level = Level {
     head: under("DeploymentStrategy", &SPEC, "strategy").strict(),
@@ -86,8 +86,21 @@ pub static ANALYSIS: Level = Level {
         field("failureLimit", Whole(0)).about("How many windows may fail; absent: 0."),
         field("deadline", Duration).about("How long a window may grow that does not tell enough; absent: 10m."),
         field("onInconclusive", Word(&ON_INCONCLUSIVE)).about("What such a window means then; absent: pause."),
+        field("mannWhitney", Entries(&DISTRIBUTION, 1))
+            .about("Indicators whose values, minute by minute, are compared with those of the version before."),
     ],
 };
+
+pub static DISTRIBUTION: Level = Level {
+    head: entry("DeploymentDistribution", &ANALYSIS, "mannWhitney", "sli: duration_p95").strict(),
+    fields: &[
+        needed("sli", Needed, "name an indicator of sli.yaml"),
+        field("direction", Word(&DIRECTIONS)).about("Which change fails; absent: either."),
+    ],
+};
+
+/// Which change of an indicator fails.
+pub const DIRECTIONS: [&str; 3] = ["increase", "decrease", "either"];
 
 /// What a window means that does not tell enough.
 pub const ON_INCONCLUSIVE: [&str; 3] = ["pause", "pass", "fail"];
