@@ -116,10 +116,14 @@ function one(namespace, name) {
     </div>`;
   }
 
-  /** How far the latest version is: share of the requests, targets, hooks, alarms. */
+  /** A window of the analysis, or one of its objectives. */
+  const judged = (o) => [`${o.sli ? `${o.target} ${o.sli} ${o.value ?? "has no value"}` : o.result}${o.baseline === undefined ? "" : `, ${o.baseline} before`}`,
+    o.samples >= 0 && `${o.samples} requests`, o.score >= 0 && `score ${o.score}`, ...(o.targets ?? []).map((t) => `${t.criteria}${t.violated ? ` missed (${t.targetValue})` : ""}`), oneLine(o.message, 300)].filter(Boolean).join(" · ");
+
+  /** How far the latest version is: share of the requests, targets, analysis, hooks, alarms. */
   function progress(v) {
     if (!v) return empty("There is no version yet.", html`<code>keelway rollout latest ${of}</code> deploys the first one.`);
-    const { tail = "", log = "", targets = {} } = v.progress;
+    const { tail = "", log = "", targets = {}, analysis: a } = v.progress;
     const { type, canaryParams, rollingParams, recreateParams } = spec.strategy ?? {};
     const how = canaryParams ?? rollingParams ?? recreateParams ?? {};
     const steps = (how.steps ?? []).map((s) => `${s.weight} % ${s.bake ? `for ${s.bake}` : "until it is told to proceed"}`);
@@ -133,6 +137,7 @@ function one(namespace, name) {
         Strategy: [type, ...steps].filter(Boolean).join(" · "),
         Targets: Object.entries(targets).map(([target, at]) => html`<div>${state({ sign: sign[at.status] ?? "waits", what: `${target} ${at.status}${at.message ? `: ${oneLine(at.message)}` : ""}` })}</div>`),
         Drift: Object.entries(c.drift?.targets ?? {}).map(([target, at]) => html`<div>${target} serves ${at.serves}, and not ${at.expected}</div>`),
+        Analysis: a && [a, ...(a.objectives ?? [])].map((o) => html`<div>${state({ sign: { inconclusive: "waits", info: "none" }[o.result] ?? o.result, what: judged(o) })}</div>`),
         Hooks: ["pre", "mid", "post"].filter((hook) => how[hook] || v.hooks?.[hook]).map((hook) => html`<div>${state(HOOKS[v.hooks?.[hook]]?.(hook) ?? { sign: "none", what: `${hook} was not run${isOver(v) ? "" : " yet"}` })}</div>`),
         Alarms: (c.alarms ?? []).map((a) => html`<div>${state(a.on === undefined ? { sign: "none", what: `${a.name}: nothing was told yet` } : { sign: a.on ? "fail" : "pass", what: `${a.name} is ${a.on ? "on" : "off"}`, time: age(a.since) })}</div>`),
         Deadline: !isOver(v) && v.deadline ? `${moment(v.deadline)}, in ${left(v.deadline)}` : "",

@@ -154,6 +154,30 @@ fn the_history_in_lines_and_one_version_with_everything() {
     insta::assert_snapshot!(shown.join("\n\n"));
 }
 
+/// What metrics said of a canary, in numbers.
+#[test]
+fn one_version_shows_what_was_measured() {
+    let analysis = json!({
+        "from": NOW, "to": NOW, "result": "fail", "message": "live: errors is 4, 2 before; <=+50% allows 3", "failures": 1, "samples": 60, "score": 50,
+        "objectives": [
+            {"target": "live", "sli": "errors", "result": "fail", "value": 4, "baseline": 2,
+                "targets": [{"criteria": "<=+50%", "targetValue": 3, "violated": true}]},
+            {"target": "live", "sli": "latency", "result": "fail", "targets": [], "message": "no value"},
+        ],
+    });
+    let api = Api::start();
+    api.can("GET /v1/deployments/shop:carts-3", over(3, "Failed", json!({"progress": {"analysis": analysis}})));
+    let words = ["rollout", "history", "shop/carts", "--revision", "3"];
+    let (_, shown) = Screen::start(&mut api.keelway(&words), 160, 24).ended();
+    for line in [
+        &format!("analysis   fail, 60 requests, score 50, from {NOW} to {NOW}: live: errors is 4, 2 before; <=+50% allows 3"),
+        "objective  live errors is 4, 2 before (+100.0%): fail (<=+50% = 3 missed)",
+        "objective  live latency is without a value (no value): fail",
+    ] {
+        assert!(shown.contains(line), "{line:?} is not in\n{shown}");
+    }
+}
+
 #[test]
 fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     let image = |n: u64| json!({"web": format!("registry.example/shop/carts@sha256:{n:0<64}")});

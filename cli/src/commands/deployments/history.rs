@@ -119,7 +119,7 @@ fn judged(of: &AnalysisState) -> String {
 }
 
 fn measured(of: &AnalysisObjective) -> String {
-    let value = of.value.map_or_else(|| format!("no value ({})", of.message), |value| value.to_string());
+    let value = of.value.map_or_else(|| format!("without a value ({})", of.message), |value| value.to_string());
     let compared = match (of.value, of.baseline) {
         (Some(value), Some(before)) if before != 0.0 => format!(", {before} before ({})", change(value, before)),
         (_, Some(before)) => format!(", {before} before"),

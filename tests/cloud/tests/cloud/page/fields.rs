@@ -92,7 +92,10 @@ fn canary(bed: &Bed) -> Outcome {
     let latest = json!({"namespace": scene.project, "name": "greeter-4", "config": "greeter", "version": 4, "attempt": 1, "status": "Running",
         "message": "image change", "details": {"message": "", "causes": []}, "images": {}, "since": "2026-11-27T10:00:00.000Z", "starts": true,
         "desired": "run", "holds": true, "share": 20, "hooks": {"pre": "done", "mid": "ignored", "post": "runs"},
-        "progress": {"message": "something else: 99 %"}});
+        "progress": {"message": "something else: 99 %", "analysis": {"from": "2026-11-27T10:00:00.000Z", "to": "2026-11-27T10:01:00.000Z", "result": "fail",
+            "message": "", "failures": 1, "samples": 60, "score": 50, "objectives": [
+                {"target": "live", "sli": "errors", "result": "fail", "value": 4, "baseline": 2, "targets": [{"criteria": "<=+50%", "targetValue": 3, "violated": true}]},
+                {"target": "live", "sli": "latency", "result": "pass", "value": 80, "targets": [{"criteria": "<300", "targetValue": 300, "violated": false}]}]}}});
     let alarms = json!([{"name": "errors", "on": true, "since": "2026-11-27T10:00:00.000Z"}, {"name": "latency"}]);
     let status = json!({"namespace": scene.project, "name": "greeter", "latestVersion": 4, "latest": latest, "triggers": [], "reason": "", "message": "",
         "resourceVersion": "1", "alarms": alarms});
@@ -106,6 +109,9 @@ fn canary(bed: &Bed) -> Outcome {
         "pre is done",
         "mid failed, which is ignored",
         "post runs",
+        "fail · 60 requests · score 50",
+        "live errors 4, 2 before · <=+50% missed (3)",
+        "live latency 80 · <300",
         "errors is on",
         "latency: nothing was told yet",
         "#4 holds until a person lets it go on",
