@@ -204,7 +204,8 @@ pub const SHIPYARD_SHOW: &str = "Examples:
   keelway shipyard show -p shop -o mermaid";
 pub const SCHEMA: &str = "Examples:
   keelway schema Shipyard
-  keelway schema DeploymentConfig";
+  keelway schema DeploymentConfig
+  keelway schema slo";
 pub const EXECUTOR: &str = "Examples:
   keelway executor --name deployer --on deployment -- ./deploy.sh
   keelway executor --name tester --on test,evaluation -p shop --concurrency 4 --timeout 30m -- ./test.sh";

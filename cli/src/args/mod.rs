@@ -160,7 +160,7 @@ pub enum Command {
     /// Print the JSON Schema of a kind of manifest, for editors
     #[command(after_help = examples::SCHEMA)]
     Schema {
-        /// The kind, for example Shipyard [default: any kind]
+        /// The kind, for example Shipyard; slo or sli for the files of evaluations [default: any kind]
         kind: Option<String>,
     },
     /// Answer a task's triggers with a command, for as long as this runs

@@ -48,7 +48,7 @@ pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
 pub use remediation::RemediationManifest;
 pub use schedule::ScheduleManifest;
-pub use schema::{kinds as schema_kinds, schema};
+pub use schema::{files as schema_files, kinds as schema_kinds, schema};
 pub use shipyard::ShipyardManifest;
 pub use webhook::WebhookManifest;
 
