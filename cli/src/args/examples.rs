@@ -164,7 +164,11 @@ pub const GET_EVALUATIONS: &str = "Examples:
   keelway get evaluations -p shop --stage staging --service carts";
 pub const EVALUATION: &str = "Examples:
   keelway evaluation show 8f0d3c1e -p shop
-  keelway evaluation invalidate 8f0d3c1e -p shop";
+  keelway evaluation invalidate 8f0d3c1e -p shop
+  keelway evaluation migrate analysis-template.yaml";
+pub const EVALUATION_MIGRATE: &str = "Examples:
+  keelway evaluation migrate analysis-template.yaml
+  keelway evaluation migrate analysis-template.yaml --to shop/staging/carts";
 pub const EVALUATION_SHOW: &str = "Examples:
   keelway evaluation show 8f0d3c1e -p shop
   keelway evaluation show 8f0d3c1e -p shop --stage staging --service carts -o json";
