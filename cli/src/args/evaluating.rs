@@ -94,6 +94,19 @@ pub enum EvaluationVerb {
     /// Leave an evaluation out when later ones are compared
     #[command(after_help = examples::EVALUATION_INVALIDATE)]
     Invalidate(OneEvaluation),
+    /// Write an AnalysisTemplate of Argo Rollouts as slo.yaml and sli.yaml; offline
+    #[command(after_help = examples::EVALUATION_MIGRATE)]
+    Migrate(MigrateAnalysis),
+}
+
+/// `evaluation migrate`
+#[derive(Group)]
+pub struct MigrateAnalysis {
+    /// A file, or - for standard input
+    pub file: PathBuf,
+    /// The directory that slo.yaml and sli.yaml are written into [default: they are printed]
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
 }
 
 /// One evaluation.

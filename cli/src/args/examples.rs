@@ -164,7 +164,11 @@ pub const GET_EVALUATIONS: &str = "Examples:
   keelway get evaluations -p shop --stage staging --service carts";
 pub const EVALUATION: &str = "Examples:
   keelway evaluation show 8f0d3c1e -p shop
-  keelway evaluation invalidate 8f0d3c1e -p shop";
+  keelway evaluation invalidate 8f0d3c1e -p shop
+  keelway evaluation migrate analysis-template.yaml";
+pub const EVALUATION_MIGRATE: &str = "Examples:
+  keelway evaluation migrate analysis-template.yaml
+  keelway evaluation migrate analysis-template.yaml --to shop/staging/carts";
 pub const EVALUATION_SHOW: &str = "Examples:
   keelway evaluation show 8f0d3c1e -p shop
   keelway evaluation show 8f0d3c1e -p shop --stage staging --service carts -o json";
@@ -204,7 +208,8 @@ pub const SHIPYARD_SHOW: &str = "Examples:
   keelway shipyard show -p shop -o mermaid";
 pub const SCHEMA: &str = "Examples:
   keelway schema Shipyard
-  keelway schema DeploymentConfig";
+  keelway schema DeploymentConfig
+  keelway schema slo";
 pub const EXECUTOR: &str = "Examples:
   keelway executor --name deployer --on deployment -- ./deploy.sh
   keelway executor --name tester --on test,evaluation -p shop --concurrency 4 --timeout 30m -- ./test.sh";

@@ -92,7 +92,7 @@ pub enum Command {
     /// pass, 1 fail, 3 warning, 2 cannot be read
     #[command(after_help = examples::EVALUATE)]
     Evaluate(Evaluate),
-    /// Look at one evaluation, or leave it out of comparisons
+    /// Look at one evaluation, leave it out of comparisons, and migrate the analyses of others
     #[command(subcommand, after_help = examples::EVALUATION)]
     Evaluation(EvaluationVerb),
     /// Look at pipelines, and decide what they promote
@@ -160,7 +160,7 @@ pub enum Command {
     /// Print the JSON Schema of a kind of manifest, for editors
     #[command(after_help = examples::SCHEMA)]
     Schema {
-        /// The kind, for example Shipyard [default: any kind]
+        /// The kind, for example Shipyard; slo or sli for the files of evaluations [default: any kind]
         kind: Option<String>,
     },
     /// Answer a task's triggers with a command, for as long as this runs

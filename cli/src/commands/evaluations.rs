@@ -1,7 +1,7 @@
 //! Evaluations that the installation makes: `evaluate`, `get evaluations`, `evaluation`, `set sli-provider`.
 
 use super::evaluate::{change, code, criteria};
-use super::trigger;
+use super::{migrate, trigger};
 use crate::api::Api;
 use crate::args::{Evaluate, Evaluated, EvaluationVerb, GetEvaluations, OneEvaluation, SetSliProvider};
 use crate::error::CliError;
@@ -162,14 +162,16 @@ async fn read(api: &Api, of: &Evaluated) -> Result<(Vec<EvaluationView>, Option<
 ///
 /// # Errors
 /// There is none, or the API's refusal.
-pub async fn evaluation(api: &Api, what: &EvaluationVerb) -> Result<(), CliError> {
+pub async fn evaluation(api: impl Fn() -> Result<Api, CliError>, what: &EvaluationVerb) -> Result<(), CliError> {
     match what {
+        EvaluationVerb::Migrate(what) => migrate::analysis(what),
         EvaluationVerb::Show(what) => {
-            let (one, _) = find(api, what).await?;
+            let (one, _) = find(&api()?, what).await?;
             show(&one, what.output.format)
         }
         EvaluationVerb::Invalidate(what) => {
-            let (one, before) = find(api, what).await?;
+            let api = api()?;
+            let (one, before) = find(&api, what).await?;
             let place = path(what.of.project.as_str(), &one.stage, &one.service);
             let path: Vec<&str> = place.into_iter().chain([one.id.as_str(), "invalidate"]).collect();
             let one: EvaluationView = api.post(&path, &Value::Null).await?;

@@ -18,6 +18,7 @@ mod follow;
 mod get;
 mod kinds;
 mod login;
+mod migrate;
 mod observe;
 mod operations;
 mod overrides;
@@ -95,7 +96,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Schema { kind } => shipyard::schema(kind.as_deref())?,
         Command::Evaluate(what) if what.file.is_some() => return evaluate::evaluate(&what),
         Command::Evaluate(what) => return evaluations::evaluate(&api()?, &what).await,
-        Command::Evaluation(what) => evaluations::evaluation(&api()?, &what).await?,
+        Command::Evaluation(what) => evaluations::evaluation(api, &what).await?,
         Command::Set(Set::SliProvider(what)) => evaluations::choose(&api()?, &what).await?,
         Command::Executor(what) => return crate::executor::run(api()?, what).await,
         Command::DeadLetters(what) => operations::dead_letters(&api()?, &what).await?,

@@ -90,3 +90,26 @@ fn the_exit_code_is_the_result() {
     let odd = run(&["evaluate", "-f", &odd, "--values", &file("values.json", "{\"m\": 540}"), "--history", &history]);
     assert_eq!((odd.code, odd.err.contains("\"max\" is not known")), (3, true), "{}{}", odd.err, odd.out);
 }
+
+#[test]
+fn an_analysis_of_argo_rollouts_becomes_files_that_are_fine() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |name: &str| dir.path().join(name).display().to_string();
+    let template = "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: a}\nspec:\n  metrics:\n  - name: errors\n    \
+                    interval: 1m\n    successCondition: result[0] < 0.01\n    provider: {prometheus: {address: https://p.test, query: x}}\n";
+    write(&dir.path().join("a.yaml"), template);
+    let printed = run(&["evaluation", "migrate", &of("a.yaml")]);
+    assert_eq!((printed.code, printed.err.as_str()), (0, ""));
+    let ends = "---\n# In the strategy of a deployment.\nanalysis: {interval: 1m, failureLimit: 0}\n";
+    assert!(printed.out.starts_with("# slo.yaml\n") && printed.out.ends_with(ends), "{}", printed.out);
+    let to = of("out");
+    let written = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);
+    assert_eq!((written.code, written.out.as_str()), (0, "analysis: {interval: 1m, failureLimit: 0}\n"), "{}", written.err);
+    let fine = run(&["validate", &of("out/slo.yaml"), &of("out/sli.yaml")]);
+    assert_eq!((fine.code, fine.err.as_str()), (0, ""), "{}", fine.out);
+    let again = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);
+    assert_eq!((again.code, again.err.contains("slo.yaml is there already")), (2, true), "{}", again.err);
+    write(&dir.path().join("b.yaml"), &template.replace("prometheus: {address", "web: {url"));
+    let refused = run(&["evaluation", "migrate", &of("b.yaml")]);
+    assert_eq!((refused.code, refused.err.contains("has no source here")), (1, true), "{}", refused.err);
+}

@@ -80,9 +80,12 @@ fn a_shipyard_of_the_older_form_is_migrated_and_drawn() {
 
 #[test]
 fn schemas_are_printed_by_kind() {
-    for (words, title) in
-        [(&["schema"][..], "A manifest of Keelway"), (&["schema", "Shipyard"], "Shipyard"), (&["schema", "githost"], "GitHost")]
-    {
+    for (words, title) in [
+        (&["schema"][..], "A manifest of Keelway"),
+        (&["schema", "Shipyard"], "Shipyard"),
+        (&["schema", "githost"], "GitHost"),
+        (&["schema", "slo"], "Objectives of evaluations (slo.yaml)"),
+    ] {
         let printed: Value = serde_json::from_str(&run(words).out).unwrap();
         assert_eq!(
             (&printed["title"], &printed["$schema"]),

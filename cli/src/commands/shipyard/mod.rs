@@ -34,12 +34,12 @@ pub fn migrate(path: &Path) -> Result<(), CliError> {
     }
 }
 
-/// Prints the schema of a kind, or of manifests of any kind.
+/// Prints the schema of a kind, of a file without one, or of manifests of any kind.
 ///
 /// # Errors
 /// A kind that there is not.
 pub fn schema(kind: Option<&str>) -> Result<(), CliError> {
-    let kinds = manifest::schema_kinds();
+    let kinds: Vec<&str> = manifest::schema_kinds().iter().copied().chain(manifest::schema_files()).collect();
     let known = |given: &str| kinds.iter().copied().find(|kind| kind.eq_ignore_ascii_case(given));
     let schema = match kind {
         None => manifest::schema(""),

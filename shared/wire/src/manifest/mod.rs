@@ -4,6 +4,7 @@
 //! Everything that is wrong is found at once, each finding with its place and what to write instead. The user's reference of
 //! the format and of every rule is `docs/shipyard.md`, for pipelines `docs/promotions.md`.
 
+mod analysis;
 mod border;
 mod bundle;
 mod chains;
@@ -36,6 +37,7 @@ mod values;
 mod webhook;
 mod windows;
 
+pub use analysis::{Converted, Files, from_analysis};
 pub use deployments::{ArtifactSourceManifest, DeploymentConfigManifest, RollbackStanza, render, with_triggered_images};
 pub use evaluation::{Checked, Resource, check};
 pub(crate) use evaluation::{indicators, objectives};
@@ -48,7 +50,7 @@ pub use project::ProjectManifest;
 pub use registry::{ClusterManifest, GitHostManifest};
 pub use remediation::RemediationManifest;
 pub use schedule::ScheduleManifest;
-pub use schema::{kinds as schema_kinds, schema};
+pub use schema::{files as schema_files, kinds as schema_kinds, schema};
 pub use shipyard::ShipyardManifest;
 pub use webhook::WebhookManifest;
 

@@ -1,5 +1,6 @@
 //! Manifests, events and bodies as text: what is read, refused and shown.
 
+mod analysis;
 mod artifacts;
 mod border;
 mod cloudevent;

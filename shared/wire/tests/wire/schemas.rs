@@ -9,13 +9,14 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The name of a kind's file; of manifests of any kind without one.
+/// The name of the file of a kind's schema, or of a file's; of manifests of any kind without one.
 fn file(kind: &str) -> String {
     format!("{}.json", if kind.is_empty() { "manifest".into() } else { kind.to_lowercase() })
 }
 
+/// Every kind and file that has a schema, and that of all kinds.
 fn every_kind() -> impl Iterator<Item = &'static str> {
-    manifest::schema_kinds().iter().copied().chain([""])
+    manifest::schema_kinds().iter().copied().chain(manifest::schema_files()).chain([""])
 }
 
 struct Checks {
@@ -91,7 +92,9 @@ fn every_example_is_valid_and_names_its_schema() {
     assert!(found.len() > 15, "{found:?}");
     for path in found {
         let text = std::fs::read_to_string(&path).unwrap();
-        if Resource::of(&text, &path.display().to_string()).is_some() {
+        if let Some(resource) = Resource::of(&text, &path.display().to_string()) {
+            let wrong = checks.wrong(schema_of(resource), &serde_saphyr::from_str(&text).unwrap());
+            assert_eq!(wrong, None, "{}", path.display());
             continue;
         }
         let documents = values(&text);
@@ -123,6 +126,52 @@ fn every_manifest_of_the_documentation_is_valid() {
         }
     }
     assert!(seen > 5, "{seen}");
+}
+
+/// The schema of a file of evaluations.
+fn schema_of(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Objectives => "slo",
+        Resource::Indicators => "sli",
+    }
+}
+
+#[test]
+fn files_of_evaluations_are_as_the_check_has_them() {
+    let checks = Checks::new();
+    let score = json!({"pass": "90%", "warning": 75});
+    let objectives = |of: Value| json!({"objectives": [of], "total_score": score});
+    let criteria = |of: Value| objectives(json!({"sli": "a", "pass": [{"criteria": of}]}));
+    for (value, is_sound) in [
+        (criteria(json!(["<600", "<=+10%"])), true),
+        (objectives(json!({"sli": "a", "displayName": "A", "key_sli": true, "weight": 2, "pass": null, "warning": []})), true),
+        (
+            json!({"spec_version": "1.0", "filter": {"handler": "Items"}, "objectives": [{"sli": "a"}], "total_score": score, "comparison": {
+                "compare_with": "several_results", "number_of_comparison_results": 3, "include_result_with_score": "pass_or_warn",
+                "aggregate_function": "p95"
+            }}),
+            true,
+        ),
+        (json!({"spec_version": "1.0", "indicators": {"a": "sum(x)", "b": "1"}}), true),
+        (json!({"objectives": [{"sli": "a"}]}), false),
+        (json!({"objectives": [], "total_score": score}), false),
+        (json!({"objectives": [{"sli": "a"}], "total_score": {"warning": "75%"}}), false),
+        (json!({"objectives": [{"sli": "a"}], "total_score": score, "comparison": {"compare_with": "all"}}), false),
+        (json!({"objectives": [{"sli": "a"}], "total_score": score, "comparison": {"aggregate_function": "p99"}}), false),
+        (objectives(json!({"weight": 1})), false),
+        (objectives(json!({"sli": "a", "weight": 1.5})), false),
+        (objectives(json!({"sli": "a", "key_sli": "always"})), false),
+        (objectives(json!({"sli": "a", "keySli": true})), false),
+        (objectives(json!({"sli": "a", "pass": [{"criteria": "<1"}]})), false),
+        (criteria(json!([])), false),
+        (json!({"spec_version": "1.0", "indicators": ["a"]}), false),
+        (json!({"indicators": {"a": ["sum(x)"]}}), false),
+    ] {
+        let text = value.to_string();
+        let resource = Resource::of(&text, "x.json").unwrap();
+        assert_eq!(checks.wrong(schema_of(resource), &value).is_none(), is_sound, "{value:#}");
+        assert_eq!(!manifest::check(&text, "x.json", None).refused(), is_sound, "{value:#}");
+    }
 }
 
 fn shipyard(sequence: &Value) -> Value {

@@ -13,8 +13,8 @@ pub static SLO: Level = Level {
     head: document("ServiceLevelObjectives", "a file of objectives").written(TOP),
     fields: &[
         field("spec_version", Text),
-        field("filter", Texts),
-        field("comparison", Of(&COMPARISON)),
+        field("filter", Texts).about("Names and texts that queries use as $name"),
+        field("comparison", Of(&COMPARISON)).about("With which earlier evaluations values are compared"),
         needed(
             "objectives",
             Entries(&OBJECTIVE, 1),
@@ -28,9 +28,10 @@ pub static COMPARISON: Level = Level {
     head: under("SloComparison", &SLO, "comparison"),
     fields: &[
         field("compare_with", Word(&["single_result", "several_results"])),
-        field("number_of_comparison_results", Whole(1)),
-        field("include_result_with_score", Word(&["all", "pass", "pass_or_warn"])),
-        field("aggregate_function", Word(&["avg", "p50", "p90", "p95"])),
+        field("number_of_comparison_results", Whole(1)).about("How many earlier evaluations, with several_results; default 3"),
+        field("include_result_with_score", Word(&["all", "pass", "pass_or_warn"]))
+            .about("Which earlier evaluations count; default all"),
+        field("aggregate_function", Word(&["avg", "p50", "p90", "p95"])).about("What the earlier values come to; default avg"),
     ],
 };
 
@@ -39,16 +40,20 @@ pub static OBJECTIVE: Level = Level {
     fields: &[
         needed("sli", Needed, "name an indicator, for example `error_rate`"),
         field("displayName", Text),
-        field("pass", Entries(&CRITERIA, 0)).also(&["criteria", "passcriteria"]),
-        field("warning", Entries(&CRITERIA, 0)).also(&["warn", "warningcriteria"]),
-        field("weight", Whole(0)),
-        field("key_sli", Flag),
+        field("pass", Entries(&CRITERIA, 0))
+            .about("One of the entries must hold; without it, the objective is for information")
+            .also(&["criteria", "passcriteria"]),
+        field("warning", Entries(&CRITERIA, 0))
+            .about("One of the entries must hold for a warning in place of a failure")
+            .also(&["warn", "warningcriteria"]),
+        field("weight", Whole(0)).about("What a pass scores; default 1"),
+        field("key_sli", Flag).about("Whether the evaluation fails if this objective does"),
     ],
 };
 
 pub static CRITERIA: Level = Level {
     head: entry("SloCriteria", &OBJECTIVE, "pass", "criteria: [\"<600\"]").called("an entry of `pass` or `warning`"),
-    fields: &[field("criteria", List(&Needed, 1))],
+    fields: &[field("criteria", List(&Needed, 1)).about("All of them must hold: <600, <=+10%, >=-5")],
 };
 
 pub static TOTAL_SCORE: Level = Level {

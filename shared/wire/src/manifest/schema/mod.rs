@@ -1,4 +1,4 @@
-//! JSON Schemas of the manifests, for editors and other checks.
+//! JSON Schemas of the manifests, and of the files of evaluations, for editors and other checks.
 //!
 //! They are made from the tables of [levels](super::levels), as the parser's checks are. A schema is stricter in one way: it
 //! refuses every unknown field, also those that `apply` takes with a warning. Rules that need more than one field, such as a name
@@ -7,7 +7,7 @@
 mod shapes;
 
 use super::KINDS;
-use super::levels::{Level, configs};
+use super::levels::{Level, configs, evaluations};
 use serde_json::{Map, Value, json};
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
@@ -17,13 +17,29 @@ pub fn kinds() -> &'static [&'static str] {
     KINDS
 }
 
-/// The schema of a kind; of an empty text, one for manifests of any kind, by their `kind`.
+/// The files without a kind that have a schema, by the first part of their name.
+static FILES: [(&str, &str, &Level); 2] = [
+    ("slo", "Objectives of evaluations (slo.yaml)", &evaluations::SLO),
+    ("sli", "Indicators of evaluations (sli.yaml)", &evaluations::SLI),
+];
+
+/// The names of the files without a kind that have a schema: `slo` is that of `slo.yaml`.
+pub fn files() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, ..)| *name)
+}
+
+/// The schema of a kind or of a file without one; of an empty text, one for manifests of any kind, by their `kind`.
 pub fn schema(kind: &str) -> Option<Value> {
     let mut parts = Parts::default();
-    let root = if kind.is_empty() { any(&mut parts) } else { of_kind(kind, &mut parts)? };
+    let file = FILES.iter().find(|(name, ..)| *name == kind);
+    let (title, root) = match (kind, file) {
+        ("", _) => ("A manifest of Keelway", any(&mut parts)),
+        (_, Some((_, title, level))) => (*title, object(level, &mut parts)),
+        (kind, None) => (kind, of_kind(kind, &mut parts)?),
+    };
     let mut schema = Map::new();
     schema.insert("$schema".into(), DIALECT.into());
-    schema.insert("title".into(), if kind.is_empty() { "A manifest of Keelway".into() } else { kind.into() });
+    schema.insert("title".into(), title.into());
     schema.extend(root);
     schema.insert("$defs".into(), Value::Object(parts.definitions()));
     Some(Value::Object(schema))
