@@ -45,7 +45,7 @@ function list(held) {
     routed: follow(held),
     async read(signal) {
       if (!projects.length) projects = await api.projects(signal);
-      all = await api.all("/v1/deploymentConfigs", { namespace: project() }, "deploymentConfigs", { signal, most: 5 });
+      all = await api.all("/v1/deploymentConfigs", { namespace: project() }, { signal, most: 5 });
       return all.some(moves);
     },
     view: () => html`<h1>Deployments</h1>
@@ -71,7 +71,7 @@ function one(namespace, name) {
     const sum = JSON.stringify([c.resourceVersion, c.latest?.version, c.latest?.attempt, c.latest?.status, c.pendingVersion, pages]);
     if (sum !== last) {
       spec = (await api.get(base, { signal })).spec ?? {};
-      versions = await api.all(`${base}/history`, { pageSize: 20 }, "deployments", { signal, most: pages });
+      versions = await api.all(`${base}/history`, { pageSize: 20 }, { signal, most: pages });
       last = sum;
     }
     return moves(c);

@@ -127,7 +127,7 @@ fn tokens_and_the_audit_as_tables() {
         token("ann", json!({"lastUsed": "2026-11-21T07:00:00.000Z"})),
         token("ci", json!({"projects": ["shop"], "expires": "2026-11-20T00:00:00.000Z", "expired": true})),
     ];
-    api.can("GET /v1/tokens", json!({"tokens": tokens, "nextPageKey": "0"}));
+    api.can("GET /v1/tokens", json!({"items": tokens, "nextPageKey": "0"}));
     insta::assert_snapshot!(api.run(&["token", "list"]).out.trim_end(), @r"
     NAME  MAY           EXPIRES  LAST USED
     ann   read          never    2026-11-21T07:00:00.000Z
@@ -137,7 +137,7 @@ fn tokens_and_the_audit_as_tables() {
         "at": crate::support::NOW, "id": "0f", "action": "decide", "token": "oidc", "subject": "ann@acme.test", "address": "203.0.113.9", "project": "shop",
         "request": "POST /v1/project/shop/approval/c/t", "what": "pass for carts in stage prod, context c", "note": "Ann", "status": 202
     });
-    api.can("GET /v1/audit", json!({"entries": [entry], "nextPageKey": "0"}));
+    api.can("GET /v1/audit", json!({"items": [entry], "nextPageKey": "0"}));
     insta::assert_snapshot!(api.run(&["audit", "--by", "ann@acme.test", "--project", "shop", "-o", "wide"]).out.trim_end(), @r"
     AT                        BY             FROM         ACTION  PROJECT  WHAT                                     SAYS  REQUEST                             STATUS
     2026-11-21T08:00:42.000Z  ann@acme.test  203.0.113.9  decide  shop     pass for carts in stage prod, context c  Ann   POST /v1/project/shop/approval/c/t  202

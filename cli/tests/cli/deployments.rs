@@ -132,14 +132,14 @@ fn the_history_in_lines_and_one_version_with_everything() {
     let failed =
         json!({"reason": "DeployerFailed", "message": "the deployer exited with 1: no route", "exitCode": 1, "attempt": 2});
     let all = json!([over(3, "Complete", rollback.clone()), over(2, "Failed", failed), over(1, "Complete", json!({}))]);
-    api.can("GET /v1/deploymentConfigs/shop:carts/history", json!({"deployments": all, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deploymentConfigs/shop:carts/history", json!({"items": all, "nextPageKey": "0", "now": NOW}));
     api.can("GET /v1/deployments/shop:carts-3", over(3, "Complete", rollback));
-    api.can("GET /v1/deployments", json!({"deployments": all, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deployments", json!({"items": all, "nextPageKey": "0", "now": NOW}));
     api.can(
         "GET /v1/deploymentConfigs",
-        json!({"deploymentConfigs": [config(over(3, "Complete", json!({})), json!({}))], "nextPageKey": "0", "now": NOW}),
+        json!({"items": [config(over(3, "Complete", json!({})), json!({}))], "nextPageKey": "0", "now": NOW}),
     );
-    api.can("GET /v1/artifactSources", json!({"artifactSources": [{"namespace": "shop", "name": "carts", "spec": {"from": {"ecr": {"name": "shop/carts"}}, "tags": {"latest": "v*"}}}], "nextPageKey": "0"}));
+    api.can("GET /v1/artifactSources", json!({"items": [{"namespace": "shop", "name": "carts", "spec": {"from": {"ecr": {"name": "shop/carts"}}, "tags": {"latest": "v*"}}}], "nextPageKey": "0"}));
     let mut shown = vec![];
     for words in [
         &["rollout", "history", "shop/carts"][..],
@@ -168,7 +168,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
         ),
     ]);
     let api = Api::start();
-    api.can("GET /v1/deploymentConfigs", json!({"deploymentConfigs": configs, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deploymentConfigs", json!({"items": configs, "nextPageKey": "0", "now": NOW}));
     let (_, shown) = Screen::start(&mut api.keelway(&["get", "dc", "-p", "shop"]), 160, 24).ended();
     insta::assert_snapshot!(shown, @r"
     NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
@@ -181,7 +181,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
 #[test]
 fn the_newest_deployments_are_listed_first() {
     let api = Api::start();
-    let page = |n: u64, next: &str| json!({"deployments": [over(n, "Complete", json!({}))], "nextPageKey": next, "now": NOW});
+    let page = |n: u64, next: &str| json!({"items": [over(n, "Complete", json!({}))], "nextPageKey": next, "now": NOW});
     api.can("GET /v1/deployments", page(3, "0"));
     assert_eq!(api.run(&["get", "deployments", "--limit", "1"]).code, 0);
     assert!(api.world().asked.last().unwrap().line.contains("order=newest"));

@@ -188,7 +188,7 @@ fn approvals_say_what_runs_where_they_go() {
         })
     };
     api.world().open = vec![approval(CARTS, json!("r/carts:1.3.2")), approval(MAIL, json!("r/carts:1.4.0"))];
-    api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
+    api.can("GET /v1/pipelines", json!({"items": [], "nextPageKey": "0"}));
     let listed = api.run(&["get", "approvals"]);
     let lines: Vec<Vec<&str>> = listed.out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0][..4], ["CONTEXT", "SERVICE", "VERSION", "RUNS"], "{listed:?}");

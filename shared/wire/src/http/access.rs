@@ -99,7 +99,6 @@ page! {
     /// A page of tokens, by name: `GET /v1/tokens`.
     TokenPage of TokenState;
     /// In the order of their names.
-    "tokens"
 }
 
 /// Who sends the request: `GET /v1/whoami`.
@@ -125,7 +124,6 @@ page! {
     /// A page of the audit, newest first: `GET /v1/audit`. It may be short or empty although there are more.
     AuditPage of AuditEntry;
     /// What was done.
-    "entries"
 }
 
 /// What somebody did.

@@ -18,7 +18,6 @@ page! {
     /// A page of deployment configs: `GET /v1/deploymentConfigs`.
     ConfigPage of ConfigState, and Clock;
     /// By name.
-    "deploymentConfigs"
 }
 
 /// How a deployment config is: `GET /v1/deploymentConfigs/{id}/status`.
@@ -152,7 +151,6 @@ page! {
     /// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
     VersionPage of VersionState, and Clock;
     /// One per attempt.
-    "deployments"
 }
 
 /// A numbered version of a config, and how its deployment goes: `GET /v1/deployments/{id}-{n}`.
@@ -322,7 +320,6 @@ page! {
     /// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
     ConfigAuditPage of AuditEntry, and Clock;
     /// The entries.
-    "entries"
 }
 
 /// An entry of a config's audit.

@@ -9,7 +9,6 @@ page! {
     /// A page of what waits: `GET /v1/wait`.
     WaitPage of WaitItem, and Looked;
     /// What needs a person, then what fails, then what waits for something else; of each the oldest first.
-    "items"
 }
 
 /// What a page of [`WaitItem`]s has beside them.

@@ -28,7 +28,7 @@ async fn furnished() -> Stand {
 const FOREIGN: [&str; 5] = ["a-all", "d-beyond", "e-other", "g-reader", "z-other"];
 
 fn names(page: &Value) -> Vec<String> {
-    page["tokens"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    page["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_token_that_gets_a_wider_reach_is_out_of_hand() {
 async fn told(stand: &Stand, query: &str) -> Vec<(String, String)> {
     let page = stand.get(&format!("/v1/audit?pageSize=100{query}")).await.json();
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
-    let entries = page["entries"].as_array().unwrap_or_else(|| panic!("{page}"));
+    let entries = page["items"].as_array().unwrap_or_else(|| panic!("{page}"));
     entries.iter().rev().map(|entry| (text(entry, "project"), text(entry, "what"))).collect()
 }
 

@@ -17,7 +17,7 @@ const STAGES: &str = "
 
 async fn entries(stand: &Stand, query: &str) -> Vec<Value> {
     let page = stand.get(&format!("/v1/audit?pageSize=100&{query}")).await.json();
-    page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+    page["items"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
 }
 
 /// `apply shop by administrator`, oldest first.
@@ -168,7 +168,7 @@ async fn filters_and_pages_over_days() {
     let (mut paged, mut key) = (vec![], String::new());
     while key != "0" {
         let page = stand.get(&format!("/v1/audit?pageSize=5&nextPageKey={}", key.replace('#', "%23"))).await.json();
-        paged.extend(page["entries"].as_array().unwrap().clone());
+        paged.extend(page["items"].as_array().unwrap().clone());
         key = page["nextPageKey"].as_str().unwrap().to_owned();
     }
     assert_eq!(lines(&paged), whole);

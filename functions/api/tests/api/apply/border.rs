@@ -155,7 +155,7 @@ async fn the_audit_says_that_a_border_was_moved() {
         assert_eq!(apply(stand.like(who), "", &project(spec)).await.status, 200);
     }
     stand.like("");
-    let entries = stand.get("/v1/audit?action=apply").await.json()["entries"].as_array().unwrap().clone();
+    let entries = stand.get("/v1/audit?action=apply").await.json()["items"].as_array().unwrap().clone();
     let told: Vec<&str> = entries.iter().rev().map(|entry| entry["what"].as_str().unwrap()).collect();
     assert_eq!(
         told,

@@ -40,7 +40,7 @@ fn token(claimed: &Value) -> String {
 async fn the_first_claim_wins_and_gets_what_it_needs() {
     let mut stand = begun().await;
     let open = stand.get("/v1/deployments?status=New").await.json();
-    assert_eq!(open["deployments"][0]["name"], "cart-2", "{open}");
+    assert_eq!(open["items"][0]["name"], "cart-2", "{open}");
     let claimed = claim(&stand, 2).await;
     assert_eq!((token(&claimed).len(), &claimed["desired"]), (64, &json!("run")));
     assert_eq!((&claimed["deployment"]["attempt"], &claimed["deployment"]["status"]), (&json!(1), &json!("Pending")));
@@ -187,7 +187,7 @@ async fn late_reports_are_recorded_and_those_of_strangers_are_not() {
     let fresh = token(&claim(&stand, 2).await);
     let late = finish(&stand, &old, &json!({"exitCode": 1, "message": "of attempt 1"})).await;
     assert_eq!((late.status, late.problem().contains("not the one of the present attempt")), (409, true), "{late:?}");
-    let audit = stand.get(&format!("{CART}/audit")).await.json()["entries"].clone();
+    let audit = stand.get(&format!("{CART}/audit")).await.json()["items"].clone();
     let strays = |audit: &Value| audit.as_array().unwrap().iter().filter(|entry| entry["what"] == "stray").count();
     assert_eq!(strays(&audit), 2, "{audit}");
 
@@ -207,7 +207,7 @@ async fn late_reports_are_recorded_and_those_of_strangers_are_not() {
         "nothing is told to strangers"
     );
     assert_eq!(say(&stand, "/v1/deployments/x/finish", &fresh, &json!({})).await.status, 401);
-    let after = stand.get(&format!("{CART}/audit")).await.json()["entries"].clone();
+    let after = stand.get(&format!("{CART}/audit")).await.json()["items"].clone();
     assert_eq!(strays(&after), 2, "anybody can send it, so nothing is kept of it");
     assert_eq!(finish(&stand, &fresh, &json!({"exitCode": 0})).await.status, 200);
     stand.work().await;
@@ -346,8 +346,8 @@ async fn a_claim_belongs_to_its_token_and_is_in_the_audit() {
     assert_eq!(stand.like("two").post(&of, &claim).await.status, 409, "knowing the id is not enough");
     assert_eq!(stand.like("one").post(&of, &claim).await.status, 200);
     let audit = stand.like("").get("/v1/audit?action=claim&project=shop").await.json();
-    let entry = &audit["entries"][0];
+    let entry = &audit["items"][0];
     assert_eq!((&entry["token"], &entry["note"]), (&json!("one"), &json!("ann")), "{audit}");
     let audit = stand.get("/v1/audit?action=push&project=shop").await.json();
-    assert!(audit["entries"][0]["what"].as_str().unwrap().contains("@sha256:"), "{audit}");
+    assert!(audit["items"][0]["what"].as_str().unwrap().contains("@sha256:"), "{audit}");
 }

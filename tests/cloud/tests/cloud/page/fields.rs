@@ -96,7 +96,7 @@ fn canary(bed: &Bed) -> Outcome {
     let alarms = json!([{"name": "errors", "on": true, "since": "2026-11-27T10:00:00.000Z"}, {"name": "latency"}]);
     let status = json!({"namespace": scene.project, "name": "greeter", "latestVersion": 4, "latest": latest, "triggers": [], "reason": "", "message": "",
         "resourceVersion": "1", "alarms": alarms});
-    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): {"deployments": [], "nextPageKey": "0"}});
+    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): {"items": [], "nextPageKey": "0"}});
     let page = open(bed, &scene.token, &answers, &format!("#/deployments/{}/greeter", scene.project))?;
     let browser = &page.browser;
     browser.until_text("main", "20 % of the requests")?;
@@ -121,7 +121,7 @@ fn closures(bed: &Bed) -> Outcome {
     let plan = json!({"environments": [{"name": "dev", "windows": [], "closures": []}, {"name": "prod", "windows": ["deny 0 18 * * FRI for 62h UTC: weekend"],
         "closures": [{"from": "2026-12-04T18:00:00.000Z", "until": "2026-12-07T08:00:00.000Z", "reason": "weekend"}]}]});
     let answers = json!({
-        "/v1/pipelines": {"pipelines": [{"namespace": scene.project, "name": "carts", "appliedAt": "2026-11-01T10:00:00.000Z"}], "nextPageKey": "0"},
+        "/v1/pipelines": {"items": [{"namespace": scene.project, "name": "carts", "appliedAt": "2026-11-01T10:00:00.000Z"}], "nextPageKey": "0"},
         format!("/v1/pipelines/{}/carts/plan", scene.project): plan,
         "/v1/wait": {"items": [], "cut": [], "nextPageKey": "0", "now": "2026-11-27T12:00:00.000Z"},
     });
