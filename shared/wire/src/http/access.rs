@@ -135,7 +135,7 @@ pub struct AuditEntry {
     pub at: String,
     /// Identifies it.
     pub id: String,
-    /// `apply`, `trigger`, `control`, `decide`, `delete`, `token` or `override`.
+    /// `apply`, `trigger`, `control`, `decide`, `delete`, `token`, `override`, `push`, `claim` or `observe`.
     pub action: String,
     /// With which token, provider or key.
     pub token: String,
@@ -153,7 +153,7 @@ pub struct AuditEntry {
     pub project: String,
     /// Method and path.
     pub request: String,
-    /// In words.
+    /// What was done, as a sentence without its subject: `approved cart 1.5.0 for prod (<context>)`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub what: String,
     /// What the caller says about itself; nobody has checked it.

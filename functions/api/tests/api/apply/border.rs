@@ -160,11 +160,11 @@ async fn the_audit_says_that_a_border_was_moved() {
     assert_eq!(
         told,
         [
-            "Project team-b (changed its policy)",
-            "Project team-b",
-            "Project team-b (changed its consents)",
-            "Project team-b (changed its policy and its consents)",
-            "Project team-b",
+            "applied Project team-b (changed its policy)",
+            "applied Project team-b",
+            "applied Project team-b (changed its consents)",
+            "applied Project team-b (changed its policy and its consents)",
+            "applied Project team-b",
         ]
     );
     assert!(entries.iter().all(|entry| entry["project"] == "team-b"));

@@ -90,7 +90,7 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
     let audit = stand.get("/v1/audit?action=delete").await.json();
     let mut told: Vec<&str> = audit["items"].as_array().unwrap().iter().filter_map(|entry| entry["what"].as_str()).collect();
     told.sort_unstable();
-    assert_eq!(told, ["Schedule a", "Schedule b", "Schedule c"]);
+    assert_eq!(told, ["deleted schedule a", "deleted schedule b", "deleted schedule c"]);
     applied(&stand, &manifest("a", "cron: '0 * * * *'")).await;
     stand.work().await;
     let again = stand.get("/v1/schedules/shop/a").await.json();
