@@ -135,6 +135,7 @@ function one(namespace, name) {
         Drift: Object.entries(c.drift?.targets ?? {}).map(([target, at]) => html`<div>${target} serves ${at.serves}, and not ${at.expected}</div>`),
         Hooks: ["pre", "mid", "post"].filter((hook) => how[hook] || v.hooks?.[hook]).map((hook) => html`<div>${state(HOOKS[v.hooks?.[hook]]?.(hook) ?? { sign: "none", what: `${hook} was not run${isOver(v) ? "" : " yet"}` })}</div>`),
         Alarms: (c.alarms ?? []).map((a) => html`<div>${state(a.on === undefined ? { sign: "none", what: `${a.name}: nothing was told yet` } : { sign: a.on ? "fail" : "pass", what: `${a.name} is ${a.on ? "on" : "off"}`, time: age(a.since) })}</div>`),
+        Deployer: v.heard && `${oneLine(v.deployer, 60)}, heard ${age(v.heard)} ago`,
         Deadline: !isOver(v) && v.deadline ? `${moment(v.deadline)}, in ${left(v.deadline)}` : "",
         Sequence: v.context && html`<a href=${to("delivery", namespace, v.context)}>${shortId(v.context)}</a>`,
         Log: log && outside(log),

@@ -189,6 +189,12 @@ pub struct VersionState {
     /// When it was claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<String>,
+    /// Until it has ended: when the deployer was last heard of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    /// Until it has ended: when the deployer must have been heard of again; then it counts as lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
     /// When it was first said to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running_at: Option<String>,

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::Request;
 use keelway_domain::deployments::checkpoint::{Checkpoint, Ended, Stage};
 use keelway_domain::deployments::{Call, LEASE, Progress, SOURCE as SOURCE_OF_KEELWAY};
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, Deployments};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;
@@ -101,6 +101,9 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
         "running": true, "lease": "90s", "message": "halfway", "targets": {"eu": {"status": "Running", "message": "50 %"}}, "tail": "line",
         "checkpoint": "7", "log": "https://ci.test/7"
     });
+    let claimed = status(&stand).await["latest"].clone();
+    assert!(claimed["heard"].is_string() && claimed["heard"] == claimed["claimedAt"], "{claimed}");
+    stand.world.pass(Span::seconds(20));
     let answer = beat(&stand, &token, &body).await;
     assert_eq!(
         (answer.status, &answer.json()["desired"], &answer.json()["proceeds"]),
@@ -110,6 +113,9 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
     stand.work().await;
     let latest = &status(&stand).await["latest"];
     assert_eq!((&latest["status"], &latest["progress"]["message"]), (&json!("Running"), &json!("halfway")));
+    let time = |text: &Value| Timestamp::parse(text.as_str().unwrap()).unwrap();
+    let heard = time(&latest["heard"]);
+    assert_eq!((heard - time(&claimed["heard"]), time(&latest["expected"]) - heard), (Span::seconds(20), Span::seconds(90)));
     assert_eq!(latest["progress"]["targets"]["eu"], json!({"status": "Running", "message": "50 %"}));
     assert_eq!((&latest["progress"]["tail"], &latest["progress"]["checkpoint"]), (&json!("line"), &json!("7")));
     assert_eq!((&latest["share"], &latest["hooks"]), (&json!(null), &json!(null)), "only Keelway's own checkpoints tell them");
@@ -129,6 +135,7 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
     assert_eq!(beat(&stand, &token, &json!({})).await.json()["desired"], "cancel");
     let shown = status(&stand).await["latest"].clone();
     assert_eq!((&shown["desired"], &shown["reason"], &shown["status"]), (&json!("cancel"), &json!("Cancelled"), &json!("Running")));
+    assert!(shown["heard"].is_string(), "{shown}");
     assert_eq!(finish(&stand, &token, &json!({"exitCode": 143})).await.status, 200);
     stand.work().await;
     let ended = status(&stand).await["latest"].clone();
@@ -137,6 +144,7 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
         (&json!("Failed"), &json!("Cancelled"), &json!(143)),
         "X2"
     );
+    assert_eq!((&ended["heard"], &ended["expected"]), (&json!(null), &json!(null)), "nobody waits to hear of it");
     for (wrong, told) in [
         (json!({"targets": {"eu": {"status": "Done"}}}), "targets.eu.status"),
         (json!({"percent": 3}), "the body"),
