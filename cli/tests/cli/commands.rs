@@ -396,7 +396,21 @@ fn types_of_events_are_taken_as_the_list_shows_them() {
 }
 
 #[test]
+fn the_usage_does_not_ask_for_what_variables_set() {
+    let api = Api::start();
+    let ran = api.run(&["watch"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("Usage: keelway watch <CONTEXTS>..."), "{}", ran.err);
+}
+
+#[test]
 fn completion_and_version() {
-    assert!(run(&["completion", "bash"]).out.contains("_keelway"));
+    let script = run(&["completion", "bash"]).out;
+    assert!(script.contains("_keelway") && script.contains(" Shipyard "), "{script}");
+    // Names of files are offered where files are read, and not for projects.
+    let after =
+        |flag: &str| script.split(&format!("                {flag})\n")).nth(1).unwrap().lines().take(3).collect::<String>();
+    assert!(after("--file").contains("compgen -f"), "{}", after("--file"));
+    assert!(!after("--project").contains("compgen -f"), "{}", after("--project"));
     assert_eq!(run(&["version"]).out, "keelway 0.1.0\n");
 }

@@ -229,6 +229,9 @@ fn the_namespace_is_the_flags_the_variables_or_of_a_list_every_one() {
     };
     let line = |namespace: &str| format!("GET /v1/pipelines?namespace={namespace}&pageSize=100");
     let every = "GET /v1/pipelines?pageSize=100";
+    // Those of several projects may have the same name.
+    let (all, one) = (api.run(&["pipeline", "list"]).out, api.run(&["pipeline", "list", "-p", "shop"]).out);
+    assert!(all.starts_with("shop/carts ") && one.starts_with("carts "), "{all}{one}");
     // By default it shows 50.
     assert_eq!(asked(&mut api.keelway(&["pipeline", "list", "-o", "wide"])), "GET /v1/pipelines?pageSize=50");
     assert_eq!(asked(&mut api.keelway(&["get", "pipelines"])), every);
