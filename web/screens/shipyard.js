@@ -4,7 +4,7 @@ import { ago, command, cut, html, nothing, quoted, state, svg } from "../lib/vie
 import { about, moves, oneLine, revision, version } from "../lib/words.js";
 import { api, path, query } from "../lib/api.js";
 import { change, to } from "../lib/router.js";
-import { changes, folded, follow, loading, table } from "../lib/parts.js";
+import { changes, folded, follow, loading, noProject, table } from "../lib/parts.js";
 import { moment, now } from "../lib/time.js";
 
 /** What began and ended between two looks is seen after so long. */
@@ -26,7 +26,7 @@ function list() {
     view: () => html`<h1>Shipyards</h1>
       ${table("Projects and their stages", ["Project", "Stages", "Description"], all, (p) => p.projectName, (p) => [
         html`<a href=${to("shipyard", p.projectName)}>${p.projectName}</a>`, p.stages.map((s) => s.stageName).join(", "), oneLine(p.description, 200)],
-        empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`))}
+        noProject)}
       ${command("keelway get projects")}`,
   };
 }
