@@ -15,12 +15,12 @@ pub fn tests() -> Vec<Test<Bed>> {
     ]
 }
 
-/// A page whose requests for these paths have these answers; what it sends is accepted.
-fn open<'a>(bed: &'a Bed, secret: &str, answers: &Value, address: &str) -> Result<Page<'a>, Problem> {
+/// A page whose requests for these paths have these answers. What it sends is accepted: a method before the path says with what.
+pub(super) fn open<'a>(bed: &'a Bed, secret: &str, answers: &Value, address: &str) -> Result<Page<'a>, Problem> {
     let page = Page::signed_in(bed, secret)?;
     page.browser.before(&format!(
-        "if (window.keelwayTest) keelwayTest.answer = (method, path) => method === 'POST' ? {{body: {{}}}} : \
-         ({answers})[path] && {{body: ({answers})[path]}};"
+        "if (window.keelwayTest) keelwayTest.answer = (method, path) => {{ const known = {answers}; \
+         return method === 'GET' ? known[path] && {{body: known[path]}} : {{body: known[`${{method}} ${{path}}`] ?? {{}}}}; }};"
     ))?;
     page.open(address)?;
     Ok(page)

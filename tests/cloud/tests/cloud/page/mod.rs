@@ -7,11 +7,13 @@ mod evaluations;
 mod fields;
 mod histories;
 mod live;
+mod operations;
 mod pictures;
 mod provider;
 mod readers;
 mod safe;
 mod screens;
+mod shipyard;
 mod sign_in;
 mod size;
 mod trouble;
@@ -38,6 +40,8 @@ pub fn tests() -> Vec<Test<Bed>> {
         histories::tests(),
         evaluations::tests(),
         fields::tests(),
+        operations::tests(),
+        shipyard::tests(),
         sign_in::tests(),
         pictures::tests(),
     ];
