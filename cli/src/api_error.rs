@@ -7,6 +7,11 @@ use reqwest::StatusCode;
 /// What makes every variable right at once.
 pub const WAY_OUT: &str = "run `eval \"$(make env)\"` where the stack is up";
 
+/// What to do about a token that is not known. The API does not say which of the three it is: that is nobody's business but its
+/// owner's.
+const UNKNOWN_TOKEN: &str = "; it was revoked, rotated or mistyped: it is that of --token, or else of KEELWAY_TOKEN, or else of the current \
+    login (`keelway login list`); for a local stack, run `eval \"$(make env)\"` again";
+
 /// Why the API did not do as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -64,6 +69,6 @@ impl ApiError {
 
 fn told(problem: &Problem) -> String {
     let title = if problem.detail.is_empty() { String::new() } else { format!("{}: ", problem.title) };
-    let way_out = if problem.status == 401 { format!("; set KEELWAY_TOKEN or --token: {WAY_OUT}") } else { String::new() };
+    let way_out = if problem.status == 401 { UNKNOWN_TOKEN } else { "" };
     format!("{title}{}{way_out}", ours(&problem.to_string()))
 }

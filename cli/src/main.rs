@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 fn read() -> Result<args::Args, ExitCode> {
     let (words, notes) = args::renewed(std::env::args_os());
     let command = args::with_old_variable(args::Args::command());
-    let read = command.try_get_matches_from(words).and_then(|matches| {
+    let read = command.try_get_matches_from(words.clone()).and_then(|matches| {
         if let Some(order) = args::order(&matches) {
             table::set(order);
         }
@@ -69,6 +69,7 @@ fn read() -> Result<args::Args, ExitCode> {
         }
         Err(refused) => refused,
     };
+    let refused = args::without_variables(words).unwrap_or(refused);
     let Some(meant) = args::meant(&refused) else { refused.exit() };
     eprint!("{}", refused.render().ansi());
     eprintln!("here it is called: {meant}");

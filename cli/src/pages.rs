@@ -98,24 +98,19 @@ pub async fn all<T: Listed + DeserializeOwned>(api: &Api, path: &[&str], query: 
     Ok(read(api, path, query, usize::MAX).await?.items)
 }
 
-/// All entries of a list as JSON, under the member that has them, and the time at which the last page was read. For lists of a kind
-/// that is chosen when the command runs.
+/// All entries of a list as JSON, and the time at which the last page was read. For lists of a kind that is chosen when the command
+/// runs.
 ///
 /// # Errors
 /// The error that the API answers.
-pub async fn of_member(
-    api: &Api,
-    path: &[&str],
-    query: &[(&str, &str)],
-    member: &str,
-) -> Result<(Vec<Value>, Option<Timestamp>), ApiError> {
+pub async fn of_kind(api: &Api, path: &[&str], query: &[(&str, &str)]) -> Result<(Vec<Value>, Option<Timestamp>), ApiError> {
     let (mut all, mut key, mut now) = (vec![], String::new(), None);
     for _ in 0..PAGES {
         let size = MOST.to_string();
         let paging = [("pageSize", size.as_str()), ("nextPageKey", key.as_str())];
         let query: Vec<(&str, &str)> = query.iter().copied().chain(paging).collect();
         let mut page: Value = api.get(path, &query).await?;
-        if let Some(Value::Array(entries)) = page.get_mut(member).map(Value::take) {
+        if let Some(Value::Array(entries)) = page.get_mut("items").map(Value::take) {
             all.extend(entries);
         }
         now = page["now"].as_str().and_then(Timestamp::parse);

@@ -110,7 +110,14 @@ fn what(item: &WaitItem, now: Option<Timestamp>) -> String {
         ("deployment", "Paused") => format!("paused{by}{why}"),
         ("deployment", "TriggersSuspended") => format!("triggers suspended{by}{why}"),
         ("deployment", "Unclaimed") => "no deployer".into(),
-        ("deployment", "Drifted" | "AwaitingCancellation" | "Unresolved") | ("pipeline", _) => {
+        ("deployment", "AwaitingCancellation") => {
+            let heard = item
+                .heard
+                .as_deref()
+                .map(|heard| format!(", last heard{} {} ago", by.replacen(" by ", " from ", 1), age(heard, now)));
+            format!("{message}{}", heard.unwrap_or_default())
+        }
+        ("deployment", "Drifted" | "Unresolved") | ("pipeline", _) => {
             let word = if item.group == "failing" { "again in" } else { "opens in" };
             format!("{message}{}", if item.engine == "pipeline" { left(word) } else { String::new() })
         }

@@ -53,6 +53,17 @@ fn digest(revision: &str) -> Option<usize> {
     (revision.len() - place >= 20).then_some(place)
 }
 
+/// A sentence with only the beginning of each context that it has in parentheses.
+pub fn with_short_contexts(sentence: &str) -> String {
+    let parts = sentence.split_inclusive(')').map(|part| match part.rsplit_once('(') {
+        Some((before, inside)) if uuid::Uuid::parse_str(inside.trim_end_matches(')')).is_ok() => {
+            format!("{before}({})", inside.chars().take(SHORT).collect::<String>())
+        }
+        _ => part.to_owned(),
+    });
+    parts.collect()
+}
+
 /// The shortest beginnings that tell these contexts apart: of at least eight characters, or of 20 of a name that a person gave.
 pub fn short_ids(contexts: &[&str]) -> Vec<String> {
     let short = |context: &&str| {

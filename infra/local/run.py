@@ -256,8 +256,8 @@ The stack and its executors stay up. Where to look next:
   {EXAMPLE.relative_to(ROOT)}/figures.txt and evaluation/   what decided; change a figure and `make run` again
   keelway pipeline status podinfo -p shop   the pipeline; its git host ended with this program
   keelway rollout history greeter -p greetings   the versions of the function
-  make logs   what the functions logged
-  make down   end it all""")
+  {make(state, "logs")}   what the functions logged
+  {make(state, "down")}   end it all""")
 
 
 def judged(env):
@@ -274,13 +274,18 @@ def page(env):
     return f"{env['KEELWAY_API'].rstrip('/')}/ui/"
 
 
-def env_command(state):
-    """What sets the variables of this very stack: a stack of one's own is named again."""
+def make(state, verb):
+    """`make` for this very stack: a stack of one's own is named again."""
     named = {"KEELWAY_STATE": str(state.dir)} if state.dir != ROOT / ".keelway" / "run" else {}
     if STACK != "keelway":
         named["KEELWAY_STACK"] = STACK
     words = "".join(f"{name}={shlex.quote(value)} " for name, value in named.items())
-    return f'eval "$({words}make env)"'
+    return f"{words}make {verb}"
+
+
+def env_command(state):
+    """What sets the variables of the stack."""
+    return f'eval "$({make(state, "env")})"'
 
 
 def down(state):

@@ -71,8 +71,8 @@ export const api = {
   /** `key` makes it take effect once, however often it is sent. */
   post: (path, body, key) => request("POST", path, { body, key }),
   delete: (path, key) => request("DELETE", path, { key }),
-  /** Every entry of a listing that has pages; `each` is called with every page as it comes. */
-  async all(path, values, member, { each, signal, most = 50 } = {}) {
+  /** Every entry of a listing that has pages; `each` is called with every page as it comes. `member`: what Keptn's API calls them. */
+  async all(path, values, { member = "items", each, signal, most = 50 } = {}) {
     const found = [];
     let nextPageKey;
     for (let pages = 0; pages < most; pages += 1) {
@@ -86,5 +86,5 @@ export const api = {
     return found;
   },
   /** Every project that the token may see. */
-  projects: (signal) => api.all("/v1/project", {}, "projects", { signal }),
+  projects: (signal) => api.all("/v1/project", {}, { member: "projects", signal }),
 };

@@ -1,6 +1,6 @@
 // Long tables: only what is near the window is drawn. A part that is not keeps the height that it had, so nothing jumps.
 
-import { html, nothing } from "../vendor/lit-html.js";
+import { html } from "../vendor/lit-html.js";
 
 /** What is guessed for a row that was never drawn, in pixels. */
 const ROW = 44;
@@ -36,5 +36,5 @@ export function lazily(name, columns, rows, draw) {
   // The first part is drawn at once: it is what one sees.
   const shown = near.get(name) ?? name.endsWith("/0");
   const height = heights.get(name) ?? rows * ROW;
-  return html`<tbody data-part=${name}>${shown ? draw() : html`<tr aria-hidden="true"><td colspan=${columns} height=${Math.round(height)}></td></tr>`}${nothing}</tbody>`;
+  return html`<tbody data-part=${name}>${shown ? draw() : html`<tr aria-hidden="true"><td colspan=${columns} height=${Math.round(height)}></td></tr>`}</tbody>`;
 }

@@ -34,17 +34,17 @@ export function open({ params }) {
     const found = [];
     for (const name of names()) {
       plans.set(name, await api.get(path`/v1/project/${name}/shipyard/plan`, { signal }));
-      found.push(...(await api.all(path`/v1/schedules/${name}`, {}, "schedules", { signal })));
+      found.push(...(await api.all(path`/v1/schedules/${name}`, {}, { signal })));
     }
     pipelines = await pipelinePlans(signal);
-    closed = (await api.all("/v1/wait", { project: chosen() }, "items", { signal, most: 11 })).filter(isClosed);
+    closed = (await api.all("/v1/wait", { project: chosen() }, { signal, most: 11 })).filter(isClosed);
     schedules = found;
     return false;
   }
 
   /** Their definitions change rarely: a plan is read again when its pipeline was applied again, and every ten minutes. */
   async function pipelinePlans(signal) {
-    const all = (await api.all("/v1/pipelines", {}, "pipelines", { signal, most: 5 })).filter((p) => !chosen() || p.namespace === chosen());
+    const all = (await api.all("/v1/pipelines", {}, { signal, most: 5 })).filter((p) => !chosen() || p.namespace === chosen());
     const some = all.slice(0, PIPELINES);
     for (const p of some) {
       const [key, known] = [`${p.namespace}/${p.name}`, plans.get(`${p.namespace}/${p.name}`)];

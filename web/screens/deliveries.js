@@ -35,7 +35,7 @@ export function open({ params, redraw }) {
     const name = project();
     if (!name) return false;
     // Pages are read again from the first: what is new moves the others on.
-    const found = await api.all(path`/v1/sequence/${name}`, { state: wanted(), pageSize: PAGE }, "states", { signal, most: pages, each: (_, page) => { total = page.totalCount; } });
+    const found = await api.all(path`/v1/sequence/${name}`, { state: wanted(), pageSize: PAGE }, { member: "states", signal, most: pages, each: (_, page) => { total = page.totalCount; } });
     // An answer to an older choice is not shown under a newer one.
     if (name !== project()) return true;
     list = [...new Map(found.map((one) => [one.shkeptncontext, one])).values()];

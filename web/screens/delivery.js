@@ -31,7 +31,7 @@ export function open({ parts: [project, context] }) {
     // The log is read again when something has happened: the history only grows. So is what may follow.
     const sum = JSON.stringify(sequence.executions.map((x) => [x.id, x.phase, x.tasks]));
     if (sum !== last) {
-      events = await api.all("/v1/event", { project, keptnContext: sequence.shkeptncontext }, "events", { signal, most: 5 });
+      events = await api.all("/v1/event", { project, keptnContext: sequence.shkeptncontext }, { member: "events", signal, most: 5 });
       if (sequence.executions.some(isOpen)) stages = (await api.get(`${base}/shipyard/plan`, { signal })).stages;
       last = sum;
     }

@@ -45,7 +45,7 @@ function list(held) {
     routed: follow(held),
     async read(signal) {
       if (!projects.length) projects = await api.projects(signal);
-      all = await api.all("/v1/deploymentConfigs", { namespace: project() }, "deploymentConfigs", { signal, most: 5 });
+      all = await api.all("/v1/deploymentConfigs", { namespace: project() }, { signal, most: 5 });
       return all.some(moves);
     },
     view: () => html`<h1>Deployments</h1>
@@ -71,7 +71,7 @@ function one(namespace, name) {
     const sum = JSON.stringify([c.resourceVersion, c.latest?.version, c.latest?.attempt, c.latest?.status, c.pendingVersion, pages]);
     if (sum !== last) {
       spec = (await api.get(base, { signal })).spec ?? {};
-      versions = await api.all(`${base}/history`, { pageSize: 20 }, "deployments", { signal, most: pages });
+      versions = await api.all(`${base}/history`, { pageSize: 20 }, { signal, most: pages });
       last = sum;
     }
     return moves(c);
@@ -140,6 +140,7 @@ function one(namespace, name) {
         Analysis: a && [a, ...(a.objectives ?? [])].map((o) => html`<div>${state({ sign: { inconclusive: "waits", info: "none" }[o.result] ?? o.result, what: judged(o) })}</div>`),
         Hooks: ["pre", "mid", "post"].filter((hook) => how[hook] || v.hooks?.[hook]).map((hook) => html`<div>${state(HOOKS[v.hooks?.[hook]]?.(hook) ?? { sign: "none", what: `${hook} was not run${isOver(v) ? "" : " yet"}` })}</div>`),
         Alarms: (c.alarms ?? []).map((a) => html`<div>${state(a.on === undefined ? { sign: "none", what: `${a.name}: nothing was told yet` } : { sign: a.on ? "fail" : "pass", what: `${a.name} is ${a.on ? "on" : "off"}`, time: age(a.since) })}</div>`),
+        Deployer: v.heard && `${oneLine(v.deployer, 60)}, heard ${age(v.heard)} ago`,
         Deadline: !isOver(v) && v.deadline ? `${moment(v.deadline)}, in ${left(v.deadline)}` : "",
         Sequence: v.context && html`<a href=${to("delivery", namespace, v.context)}>${shortId(v.context)}</a>`,
         Log: log && outside(log),

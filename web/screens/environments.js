@@ -32,7 +32,7 @@ export function open({ params, redraw }) {
     const about = projects.find((p) => p.projectName === name);
     const entry = { stages: (about?.stages ?? []).map((s) => s.stageName), cells: new Map(), open: new Map(), since: now(), full: false };
     known.set(name, entry);
-    await api.all(path`/v1/project/${name}/environment`, {}, "environments", {
+    await api.all(path`/v1/project/${name}/environment`, {}, {
       signal,
       each: (cells) => {
         for (const cell of cells) put(entry, cell);
@@ -50,7 +50,7 @@ export function open({ params, redraw }) {
   /** What is open; a cell is read again when something has begun or ended in it. */
   async function fresh(name, signal) {
     const entry = known.get(name);
-    const open = await api.all("/v1/sequence-execution", { project: name, open: true }, "sequenceExecutions", { signal, most: 5 });
+    const open = await api.all("/v1/sequence-execution", { project: name, open: true }, { member: "sequenceExecutions", signal, most: 5 });
     entry.cutOff = open.cut;
     const ended = [...entry.open.values()].filter((x) => !open.some((y) => y.id === x.id));
     const began = open.filter((x) => !entry.open.has(x.id));
@@ -69,7 +69,7 @@ export function open({ params, redraw }) {
     for (const each of touched) {
       const [service, stage] = JSON.parse(each);
       const page = await api.get(path`/v1/project/${name}/environment` + query({ service, stage }), { signal });
-      for (const cell of page.environments ?? []) put(entry, cell);
+      for (const cell of page.items) put(entry, cell);
     }
     for (const cells of entry.cells.values()) for (const cell of cells.values()) cell.coming = [];
     for (const x of open) entry.cells.get(x.service)?.get(x.stage)?.coming.push(x);

@@ -39,7 +39,7 @@ function list(held) {
       if (!projects.length) projects = await api.projects(signal);
       looked = true;
       const name = project();
-      if (name) [cells, of] = [await api.all(path`/v1/project/${name}/environment`, {}, "environments", { signal, most: 5 }), name];
+      if (name) [cells, of] = [await api.all(path`/v1/project/${name}/environment`, {}, { signal, most: 5 }), name];
       return false;
     },
     view: () => html`<h1>Evaluations</h1>
@@ -129,7 +129,7 @@ function one([project, stage, service], held) {
     title: () => `Evaluations of ${service} in ${stage}`,
     routed: (params) => { held.params = params; },
     async read(signal) {
-      runs = await api.all(base, { pageSize: PAGE }, "items", { signal, most: pages });
+      runs = await api.all(base, { pageSize: PAGE }, { signal, most: pages });
       return runs.some((x) => OPEN[x.state]);
     },
     view: () => html`<p><a href=${to("evaluations", { project })}>‹ Evaluations of ${project}</a> · <a href=${to("environments", { project, filter: service })}>Environments of ${service}</a></p>

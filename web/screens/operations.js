@@ -52,7 +52,7 @@ const deliveries = (all, [namespace, webhook]) => html`<h2>Deliveries of ${names
 /** The tabs: who may see one, what it reads, and how it is drawn. */
 const TABS = {
   "dead-letters": {
-    title: "Dead letters", sees: reads, path: "/v1/dead-letters", member: "deadLetters", told: () => "keelway dead-letters list",
+    title: "Dead letters", sees: reads, path: "/v1/dead-letters", told: () => "keelway dead-letters list",
     none: ["No dead letters.", "Every message was handled."],
     heads: ["Sent", "Engine", "Why", "Next", ""],
     key: (x) => x.id,
@@ -69,7 +69,7 @@ const TABS = {
     },
   },
   invalid: {
-    title: "Invalid input", sees: reads, path: "/v1/invalid", member: "invalid", values: ["day"],
+    title: "Invalid input", sees: reads, path: "/v1/invalid", values: ["day"],
     told: (p) => `keelway get invalid${p.get("day") ? ` --day ${quoted(p.get("day"))}` : ""}`,
     none: ["No invalid input on this day.", "Choose another day above."],
     filters: (p) => html`<label>Day (UTC) <input type="date" .value=${p.get("day") ?? ""} @change=${set("day")}></label>`,
@@ -78,7 +78,7 @@ const TABS = {
     row: (x) => [moment(x.at), oneLine(x.reason, 400), folded(oneLine(x.text, 60) || "Text", x.text + (x.truncated ? "…" : ""))],
   },
   webhooks: {
-    title: "Webhooks", sees: () => true, path: "/v1/webhookSubscriptions", member: "webhookSubscriptions", told: () => "keelway get webhooks -A",
+    title: "Webhooks", sees: () => true, path: "/v1/webhookSubscriptions", told: () => "keelway get webhooks -A",
     none: ["No webhook subscription.", html`<code>keelway apply -f FILE</code> with a manifest of kind <code>WebhookSubscription</code> makes one.`],
     heads: ["Webhook", "State", "Events", "To", ""],
     key: (x) => `${x.namespace}/${x.name}`,
@@ -92,7 +92,7 @@ const TABS = {
     ],
   },
   tokens: {
-    title: "Tokens", sees: administers, path: "/v1/tokens", member: "tokens", told: () => "keelway token list -o wide",
+    title: "Tokens", sees: administers, path: "/v1/tokens", told: () => "keelway token list -o wide",
     none: ["No tokens but the administrator's.", "One with fewer rights loses less when it is lost."],
     filters: create,
     heads: ["Token", "May", "In", "Made", "Expires", "Last used", ""],
@@ -108,7 +108,7 @@ const TABS = {
     ],
   },
   audit: {
-    title: "Audit", sees: administers, path: "/v1/audit", member: "entries", values: FILTERS,
+    title: "Audit", sees: administers, path: "/v1/audit", values: FILTERS,
     none: ["Nothing was done that fits.", html`<button @click=${() => change(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>Show all</button>`],
     told: (p) => `keelway audit${[["by", "token"], ["action", "action"], ["project", "project"]].filter(([, n]) => p.get(n)).map(([flag, n]) => ` --${flag} ${quoted(p.get(n))}`).join("")} -o wide`,
     filters: (p, projects) => html`<label>Token <input type="search" .value=${p.get("token") ?? ""} @change=${set("token")}></label>
@@ -152,9 +152,9 @@ export function open({ parts, params }) {
       if (!tab.row) return (checks = await api.get("/v1/checks", { signal })) && false;
       if (name === "audit" && !projects.length) projects = await api.projects(signal);
       const values = Object.fromEntries((tab.values ?? []).map((value) => [value, held.params.get(value) ?? undefined]));
-      items = await api.all(tab.path, values, tab.member, { signal, most: pages() });
+      items = await api.all(tab.path, values, { signal, most: pages() });
       const [namespace, webhook] = of() ?? [];
-      sent = namespace && (await api.all("/v1/deliveries", { namespace, webhook }, "deliveries", { signal, most: 3 }));
+      sent = namespace && (await api.all("/v1/deliveries", { namespace, webhook }, { signal, most: 3 }));
       return false;
     },
     view: () => html`<h1>Operations</h1>

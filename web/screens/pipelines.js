@@ -19,7 +19,7 @@ function list(held) {
     title: () => "Pipelines",
     routed: follow(held),
     async read(signal) {
-      pipelines = await api.all("/v1/pipelines", {}, "pipelines", { signal, most: 10 });
+      pipelines = await api.all("/v1/pipelines", {}, { signal, most: 10 });
       return pipelines.some((p) => p.reason && !p.suspended);
     },
     view: () => {
@@ -52,7 +52,7 @@ function one({ parts: [namespace, name] }) {
     explained = new Map(why.environments.map((e) => [e.environment, e]));
     // Commands are on the first page.
     let said;
-    past = await api.all(`${base}/history`, { pageSize: 50 }, "promotions", { signal, most: pages, each: (_, page) => { said ??= page.commands ?? []; } });
+    past = await api.all(`${base}/history`, { pageSize: 50 }, { signal, most: pages, each: (_, page) => { said ??= page.commands ?? []; } });
     commands = said;
     return why.environments.some((e) => !e.done);
   }

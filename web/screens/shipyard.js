@@ -1,10 +1,10 @@
 // Shipyards: the stages of a project as a drawing, with what follows what and what stands there; its text and its revisions.
 
-import { ago, command, cut, empty, html, nothing, quoted, state, svg } from "../lib/view.js";
+import { ago, command, cut, html, nothing, quoted, state, svg } from "../lib/view.js";
 import { about, moves, oneLine, revision, version } from "../lib/words.js";
 import { api, path, query } from "../lib/api.js";
 import { change, to } from "../lib/router.js";
-import { changes, folded, follow, loading, table } from "../lib/parts.js";
+import { changes, folded, follow, loading, noProject, table } from "../lib/parts.js";
 import { moment, now } from "../lib/time.js";
 
 /** What began and ended between two looks is seen after so long. */
@@ -26,7 +26,7 @@ function list() {
     view: () => html`<h1>Shipyards</h1>
       ${table("Projects and their stages", ["Project", "Stages", "Description"], all, (p) => p.projectName, (p) => [
         html`<a href=${to("shipyard", p.projectName)}>${p.projectName}</a>`, p.stages.map((s) => s.stageName).join(", "), oneLine(p.description, 200)],
-        empty("There is no project that this token may see.", html`<code>keelway apply -f shipyard.yaml</code> makes one.`))}
+        noProject)}
       ${command("keelway get projects")}`,
   };
 }
@@ -80,7 +80,7 @@ function one(name, held) {
 
   async function read(signal) {
     const { sequenceExecutions: open } = await api.get(`/v1/sequence-execution${query({ project: name, pageSize: 100, open: true })}`, { signal });
-    const page = await api.all(`${base}/shipyard/revisions`, {}, "revisions", { signal, most: 1 });
+    const page = await api.all(`${base}/shipyard/revisions`, {}, { signal, most: 1 });
     if (page[0]?.number !== revisions[0]?.number || !plan) {
       plan = await api.get(`${base}/shipyard/plan`, { signal });
       text = await api.get(`${base}/shipyard`, { signal });
@@ -90,7 +90,7 @@ function one(name, held) {
     const sum = JSON.stringify(open.map((x) => x.id));
     if (sum !== last || now() - since > NEWS_MS) {
       since = now();
-      cells = await api.all(`${base}/environment`, {}, "environments", { signal, most: 5 });
+      cells = await api.all(`${base}/environment`, {}, { signal, most: 5 });
       last = sum;
     }
     for (const cell of cells) cell.coming = open.filter((x) => x.stage === cell.stage && x.service === cell.service);

@@ -46,7 +46,7 @@ export function open({ params, redraw }) {
     if (!projects.length) projects = await api.projects(signal);
     const asked = project();
     let more = [];
-    const found = await api.all("/v1/wait", { project: asked }, "items", { signal, most: 10, each: (_, page) => { more = page.cut ?? []; } });
+    const found = await api.all("/v1/wait", { project: asked }, { signal, most: 10, each: (_, page) => { more = page.cut ?? []; } });
     if (asked !== project()) return true;
     [items, clipped, loaded] = [found, found.cut ? [...more, "items"] : more, true];
     const there = new Set(items.filter(ours).map(key));

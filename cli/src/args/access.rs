@@ -97,7 +97,7 @@ pub struct Audit {
     #[arg(long, value_name = "TOKEN")]
     pub by: Option<String>,
     /// Only this
-    #[arg(long, value_parser = ["apply", "trigger", "control", "decide", "delete", "token", "override", "push", "claim"])]
+    #[arg(long, value_parser = ["apply", "trigger", "control", "decide", "delete", "token", "override", "push", "claim", "observe"])]
     pub action: Option<String>,
     /// Only in this project or namespace
     #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]

@@ -15,8 +15,10 @@ mod pipelines;
 pub mod printing;
 mod reading;
 mod resources;
+mod shells;
 mod shipyards;
 mod synonyms;
+mod usage;
 mod values;
 mod webhooks;
 
@@ -43,7 +45,9 @@ use std::path::PathBuf;
 use values::{name, revision};
 
 pub use old::{renewed, with_old_variable};
+pub use shells::for_shells;
 pub use synonyms::meant;
+pub use usage::without_variables;
 
 /// Above the options that all verbs have, in their help.
 const EVERYWHERE: &str = "Options of all commands";

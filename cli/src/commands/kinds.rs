@@ -33,7 +33,7 @@ pub async fn get(api: &Api, GetKind(kind, asked): &GetKind) -> Result<(), CliErr
         }
         (_, None) => {
             let (path, namespace) = kind.list(asked);
-            let (all, now) = pages::of_member(api, &path, &[("namespace", namespace)], kind.member).await?;
+            let (all, now) = pages::of_kind(api, &path, &[("namespace", namespace)]).await?;
             if all.is_empty() {
                 find::mistyped(api, asked.project.as_deref()).await?;
             }

@@ -38,7 +38,7 @@ mod watch;
 mod webhooks;
 
 use crate::api::Api;
-use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard};
+use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard, for_shells};
 use crate::error::CliError;
 use crate::output::say;
 use clap::CommandFactory;
@@ -109,7 +109,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Doctor { checklist: false } => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
         Command::Completion { shell } => {
             let mut script = vec![];
-            clap_complete::generate(shell, &mut Args::command(), "keelway", &mut script);
+            clap_complete::generate(shell, &mut for_shells(Args::command()), "keelway", &mut script);
             say(String::from_utf8_lossy(&script).trim_end())?;
         }
         Command::Version => say(concat!("keelway ", env!("CARGO_PKG_VERSION")))?,

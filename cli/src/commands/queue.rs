@@ -23,12 +23,12 @@ pub async fn queue(api: &Api, scope: &Scope, format: Format) -> Result<(), CliEr
         (scope.stage.as_ref().map_or("", StageName::as_str), scope.service.as_ref().map_or("", ServiceName::as_str));
     let list: QueueList = api.get(&["project", project.as_str(), "queue"], &[("stage", stage), ("service", service)]).await?;
     if format.is_data() {
-        return say_data(&serde_json::json!({"items": list.queues, "now": list.now}), format);
+        return say_data(&serde_json::json!({"items": list.items, "now": list.now}), format);
     }
     let now = Timestamp::parse(&list.now);
     let id = |x: &ExecutionState| x.context.chars().take(if format.is_wide() { usize::MAX } else { SHORT }).collect::<String>();
     let mut table = Table::new(&["SERVICE", "STAGE", "#", "CONTEXT", "SEQUENCE", "VERSION", "WAITS", "BEHIND"]);
-    for queue in &list.queues {
+    for queue in &list.items {
         for x in &queue.waiting {
             let position = x.position.unwrap_or(1);
             let frozen = x.waits.as_ref().filter(|waits| waits.reason == "window").map(|waits| delivery::frozen(waits, now));

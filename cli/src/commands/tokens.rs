@@ -10,7 +10,7 @@ use crate::output::{say, say_data};
 use crate::pages::{self, List};
 use crate::table::Table;
 use crate::table::print;
-use crate::words::age;
+use crate::words::{age, with_short_contexts};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::access::{AuditEntry, NewTokenRequest, RotateRequest, TokenAnswer, TokenState};
 use reqwest::Method;
@@ -139,7 +139,7 @@ fn shown(entries: &[AuditEntry], format: Format) -> Result<(), CliError> {
             let AuditEntry { at, address, action, project, note, request, status, .. } = entry.clone();
             vec![at, by, address, action, project, what, note, request, status.to_string()]
         } else {
-            vec![age(&entry.at, Some(now())), by, entry.action.clone(), entry.project.clone(), what]
+            vec![age(&entry.at, Some(now())), by, entry.action.clone(), entry.project.clone(), with_short_contexts(&what)]
         });
     }
     print(table, format, "nothing was done, as far as this looks")

@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "ArtifactSource",
     noun: "artifact source",
     collection: "artifactSources",
-    member: "artifactSources",
     place: Place::Namespace,
     get: Verb {
         name: "artifactsources",

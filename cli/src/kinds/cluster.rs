@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "Cluster",
     noun: "cluster",
     collection: "clusters",
-    member: "items",
     place: Place::Namespace,
     get: Verb {
         name: "clusters",

@@ -14,7 +14,6 @@ pub const KIND: Kind = Kind {
     kind: "DeploymentConfig",
     noun: "deployment config",
     collection: "deploymentConfigs",
-    member: "deploymentConfigs",
     place: Place::Id,
     get: Verb {
         name: "deploymentconfigs",

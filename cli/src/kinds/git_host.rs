@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "GitHost",
     noun: "git host",
     collection: "githosts",
-    member: "items",
     place: Place::Installation,
     get: Verb {
         name: "githosts",

@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "MetricsSource",
     noun: "metrics source",
     collection: "metricsSources",
-    member: "items",
     place: Place::Namespace,
     get: Verb {
         name: "metricssources",

@@ -44,8 +44,6 @@ pub struct Kind {
     pub noun: &'static str,
     /// In the API's paths.
     pub collection: &'static str,
-    /// What a page calls those that it lists.
-    pub member: &'static str,
     pub place: Place,
     pub get: Verb,
     pub delete: Verb,

@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "Pipeline",
     noun: "pipeline",
     collection: "pipelines",
-    member: "pipelines",
     place: Place::Namespace,
     get: Verb {
         name: "pipelines",

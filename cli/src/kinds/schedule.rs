@@ -14,7 +14,6 @@ pub const KIND: Kind = Kind {
     kind: "Schedule",
     noun: "schedule",
     collection: "schedules",
-    member: "schedules",
     place: Place::Project,
     get: Verb {
         name: "schedules",

@@ -12,7 +12,6 @@ pub const KIND: Kind = Kind {
     kind: "WebhookSubscription",
     noun: "webhook",
     collection: "webhookSubscriptions",
-    member: "webhookSubscriptions",
     place: Place::Namespace,
     get: Verb {
         name: "webhooks",

@@ -127,7 +127,7 @@ fn tokens_and_the_audit_as_tables() {
         token("ann", json!({"lastUsed": "2026-11-21T07:00:00.000Z"})),
         token("ci", json!({"projects": ["shop"], "expires": "2026-11-20T00:00:00.000Z", "expired": true})),
     ];
-    api.can("GET /v1/tokens", json!({"tokens": tokens, "nextPageKey": "0"}));
+    api.can("GET /v1/tokens", json!({"items": tokens, "nextPageKey": "0"}));
     insta::assert_snapshot!(api.run(&["token", "list"]).out.trim_end(), @r"
     NAME  MAY           EXPIRES  LAST USED
     ann   read          never    2026-11-21T07:00:00.000Z
@@ -135,14 +135,16 @@ fn tokens_and_the_audit_as_tables() {
     ");
     let entry = json!({
         "at": crate::support::NOW, "id": "0f", "action": "decide", "token": "oidc", "subject": "ann@acme.test", "address": "203.0.113.9", "project": "shop",
-        "request": "POST /v1/project/shop/approval/c/t", "what": "pass for carts in stage prod, context c", "note": "Ann", "status": 202
+        "request": "POST /v1/project/shop/approval/c/t", "what": "approved carts 1.4.0 for prod (54c7f0df-2ea5-4f6b-9d6e-0a3c5b7d9e1f)", "note": "Ann", "status": 202
     });
-    api.can("GET /v1/audit", json!({"entries": [entry], "nextPageKey": "0"}));
+    api.can("GET /v1/audit", json!({"items": [entry], "nextPageKey": "0"}));
     insta::assert_snapshot!(api.run(&["audit", "--by", "ann@acme.test", "--project", "shop", "-o", "wide"]).out.trim_end(), @r"
-    AT                        BY             FROM         ACTION  PROJECT  WHAT                                     SAYS  REQUEST                             STATUS
-    2026-11-21T08:00:42.000Z  ann@acme.test  203.0.113.9  decide  shop     pass for carts in stage prod, context c  Ann   POST /v1/project/shop/approval/c/t  202
+    AT                        BY             FROM         ACTION  PROJECT  WHAT                                                                  SAYS  REQUEST                             STATUS
+    2026-11-21T08:00:42.000Z  ann@acme.test  203.0.113.9  decide  shop     approved carts 1.4.0 for prod (54c7f0df-2ea5-4f6b-9d6e-0a3c5b7d9e1f)  Ann   POST /v1/project/shop/approval/c/t  202
     ");
     let line = api.lines().pop().unwrap();
+    let short = api.run(&["audit"]).out;
+    assert!(short.trim_end().ends_with("approved carts 1.4.0 for prod (54c7f0df)"), "{short}");
     assert!(line.contains("token=ann%40acme.test") && line.contains("project=shop") && !line.contains("fromTime"), "{line}");
     let asked = api.lines().len();
     let wrong = api.run(&["audit", "--action", "decidee"]);

@@ -61,13 +61,13 @@ fn the_queue_says_who_stands_where_and_behind_what() {
     };
     let waiting = [execution("bbbbbbbb-2", Some(1)), execution("cccccccc-3", Some(2))];
     let queue = json!({"service": "carts", "stage": "dev", "holder": execution("aaaaaaaa-1", None), "waiting": waiting});
-    api.can("GET /v1/project/shop/queue", json!({"queues": [queue], "now": "2026-11-20T12:00:00Z"}));
+    api.can("GET /v1/project/shop/queue", json!({"items": [queue], "now": "2026-11-20T12:00:00Z"}));
     let ran = api.run(&["get", "queue", "--project", "shop"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[1].contains("bbbbbbbb") && lines[1].contains("aaaaaaaa delivery"), "{}", ran.out);
     assert!(lines[2].contains("cccccccc") && lines[2].trim_end().ends_with("#1"), "{}", ran.out);
-    api.can("GET /v1/project/shop/queue", json!({"queues": [], "now": "2026-11-20T12:00:00Z"}));
+    api.can("GET /v1/project/shop/queue", json!({"items": [], "now": "2026-11-20T12:00:00Z"}));
     assert!(api.run(&["get", "queue", "--project", "shop"]).err.contains("nothing waits for its turn"));
 }
 
@@ -87,7 +87,7 @@ fn schedules_say_when_they_trigger_next_and_what_happened_last() {
         schedule("off", json!({"cron": "0 * * * *", "suspended": true})),
         schedule("once", json!({"at": "2026-11-19T12:00:00Z"})),
     ];
-    api.can("GET /v1/schedules/shop", json!({"schedules": all, "nextPageKey": "0", "now": "2026-11-20T12:00:00Z"}));
+    api.can("GET /v1/schedules/shop", json!({"items": all, "nextPageKey": "0", "now": "2026-11-20T12:00:00Z"}));
     let ran = api.run(&["get", "schedules", "--project", "shop"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let lines: Vec<&str> = ran.out.lines().collect();
@@ -118,7 +118,7 @@ fn an_override_says_why_and_what_waits_says_what_for() {
     let x = json!({"shkeptncontext": "bbbbbbbb-2", "sequence": "delivery", "stage": "prod", "service": "carts", "state": "waiting", "phase": "frozen",
         "position": 1, "waits": waits});
     let queue = json!({"service": "carts", "stage": "prod", "waiting": [x]});
-    api.can("GET /v1/project/shop/queue", json!({"queues": [queue], "now": "2026-11-20T12:00:00Z"}));
+    api.can("GET /v1/project/shop/queue", json!({"items": [queue], "now": "2026-11-20T12:00:00Z"}));
     let ran = api.run(&["get", "queue", "--project", "shop"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let line = ran.out.lines().nth(1).unwrap();

@@ -19,7 +19,7 @@ fn api(sequences: &str) -> Api {
         "stage": "production", "service": "carts", "image": "registry.example/carts:1.5", "since": "2026-11-21T07:40:00.000Z",
         "shkeptncontext": "c-5", "coming": []
     });
-    api.can("GET /v1/project/shop/environment", json!({"environments": [environment], "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"items": [environment], "nextPageKey": "0", "now": NOW}));
     let all = [("c-2", "1.2", 10, "pass"), ("c-3", "1.3", 20, "warning"), ("c-4", "1.4", 30, "fail"), ("c-5", "1.5", 40, "pass")];
     let all: Vec<Value> = all.iter().rev().map(|(context, version, at, result)| execution(context, version, *at, result)).collect();
     api.can("GET /v1/sequence-execution", json!({"sequenceExecutions": all, "nextPageKey": 0, "now": NOW}));
@@ -86,7 +86,7 @@ fn a_way_back_that_leads_nowhere_is_refused() {
     }
     // Nobody says what a rollback left.
     let environment = json!({"stage": "production", "service": "carts", "since": "2026-11-21T07:50:00.000Z", "coming": []});
-    api.can("GET /v1/project/shop/environment", json!({"environments": [environment], "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"items": [environment], "nextPageKey": "0", "now": NOW}));
     let unknown = api.run(&BACK);
     let said = "what ran as shop/carts in production before is not known; name it by --image: 1.5, 1.3, 1.2 came there lately";
     assert!(unknown.code == 1 && unknown.err.contains(said), "{unknown:?}");

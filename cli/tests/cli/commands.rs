@@ -258,10 +258,7 @@ fn an_older_delivery_does_not_go_behind_a_newer_one_by_accident() {
     api.can("GET /v1/sequence/shop", json!({"states": [waiting], "now": crate::support::NOW}));
     api.can("POST /v1/project/shop/approval/context-of-a-1/a-1", json!({"keptnContext": "c", "result": "pass"}));
     let prod = |accepted: &str| json!({"stage": "prod", "service": "carts", "image": "carts:1.3", "since": "2026-11-21T08:00:00.000Z", "deliveryAcceptedAt": accepted, "coming": []});
-    api.can(
-        "GET /v1/project/shop/environment",
-        json!({"environments": [prod("2026-11-21T07:30:00.000Z")], "now": crate::support::NOW}),
-    );
+    api.can("GET /v1/project/shop/environment", json!({"items": [prod("2026-11-21T07:30:00.000Z")], "now": crate::support::NOW}));
     let refused = api.run(&["approve", "context-of-a-1"]);
     assert_eq!(refused.code, 1);
     insta::assert_snapshot!(refused.err);
@@ -273,11 +270,11 @@ fn an_older_delivery_does_not_go_behind_a_newer_one_by_accident() {
     let mut going = prod("2026-11-21T06:00:00.000Z");
     let newer = |waits: Value| json!([{"image": "carts:1.3", "deliveryAcceptedAt": "2026-11-21T07:30:00.000Z", "waits": waits}]);
     going["coming"] = newer(json!({"reason": "answer", "since": "2026-11-21T08:00:00.000Z"}));
-    api.can("GET /v1/project/shop/environment", json!({"environments": [going.clone()], "now": crate::support::NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"items": [going.clone()], "now": crate::support::NOW}));
     let refused = api.run(&["approve", "context-of-a-1"]);
     assert_eq!((refused.code, refused.err.contains("carts 1.3 is on its way to prod")), (1, true), "{}", refused.err);
     going["coming"] = newer(json!({"reason": "approval", "since": "2026-11-21T08:00:00.000Z"}));
-    api.can("GET /v1/project/shop/environment", json!({"environments": [going], "now": crate::support::NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"items": [going], "now": crate::support::NOW}));
     assert_eq!(api.run(&["approve", "context-of-a-1"]).code, 0);
 }
 
@@ -356,7 +353,7 @@ fn lists_as_tables_and_as_json() {
         &["doctor"],
     ];
     api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
-    api.can("GET /v1/dead-letters", json!({"deadLetters": [], "nextPageKey": "0"}));
+    api.can("GET /v1/dead-letters", json!({"items": [], "nextPageKey": "0"}));
     api.world()
         .canned
         .insert("GET /v1/checks".into(), (404, json!({"title": "unknown path", "status": 404, "detail": "no checks"})));
@@ -399,7 +396,21 @@ fn types_of_events_are_taken_as_the_list_shows_them() {
 }
 
 #[test]
+fn the_usage_does_not_ask_for_what_variables_set() {
+    let api = Api::start();
+    let ran = api.run(&["watch"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("Usage: keelway watch <CONTEXTS>..."), "{}", ran.err);
+}
+
+#[test]
 fn completion_and_version() {
-    assert!(run(&["completion", "bash"]).out.contains("_keelway"));
+    let script = run(&["completion", "bash"]).out;
+    assert!(script.contains("_keelway") && script.contains(" Shipyard "), "{script}");
+    // Names of files are offered where files are read, and not for projects.
+    let after =
+        |flag: &str| script.split(&format!("                {flag})\n")).nth(1).unwrap().lines().take(3).collect::<String>();
+    assert!(after("--file").contains("compgen -f"), "{}", after("--file"));
+    assert!(!after("--project").contains("compgen -f"), "{}", after("--project"));
     assert_eq!(run(&["version"]).out, "keelway 0.1.0\n");
 }

@@ -65,12 +65,12 @@ fn an_empty_list_of_a_project_that_is_a_slip_says_which_was_meant() {
     refuse(&api, "GET /v1/project/shp", detail);
     refuse(&api, "GET /v1/project/other", "project \"other\" does not exist: there is shop");
     let lists = [
-        ("pipelines", json!({"pipelines": []}), vec!["get", "pipelines"]),
-        ("pipelines", json!({"pipelines": []}), vec!["pipeline", "list"]),
-        ("deploymentConfigs", json!({"deploymentConfigs": []}), vec!["get", "dc"]),
-        ("webhookSubscriptions", json!({"webhookSubscriptions": []}), vec!["get", "webhooks"]),
-        ("deliveries", json!({"deliveries": []}), vec!["webhook", "deliveries"]),
-        ("audit", json!({"entries": []}), vec!["audit"]),
+        ("pipelines", json!({"items": []}), vec!["get", "pipelines"]),
+        ("pipelines", json!({"items": []}), vec!["pipeline", "list"]),
+        ("deploymentConfigs", json!({"items": []}), vec!["get", "dc"]),
+        ("webhookSubscriptions", json!({"items": []}), vec!["get", "webhooks"]),
+        ("deliveries", json!({"items": []}), vec!["webhook", "deliveries"]),
+        ("audit", json!({"items": []}), vec!["audit"]),
     ];
     for (path, mut page, words) in lists {
         page["nextPageKey"] = json!("0");
@@ -144,20 +144,20 @@ fn every_list_has_its_items_in_one_place() {
         page
     };
     for (line, member) in [
-        ("deploymentConfigs", "deploymentConfigs"),
-        ("webhookSubscriptions", "webhookSubscriptions"),
-        ("clusters", "clusters"),
-        ("pipelines", "pipelines"),
-        ("deployments", "deployments"),
-        ("tokens", "tokens"),
-        ("audit", "entries"),
-        ("dead-letters", "deadLetters"),
+        ("deploymentConfigs", "items"),
+        ("webhookSubscriptions", "items"),
+        ("clusters", "items"),
+        ("pipelines", "items"),
+        ("deployments", "items"),
+        ("tokens", "items"),
+        ("audit", "items"),
+        ("dead-letters", "items"),
         ("wait", "items"),
         ("event/triggered/approval", "events"),
     ] {
         api.can(&format!("GET /v1/{line}"), none(member));
     }
-    api.can("GET /v1/project/shop/queue", json!({"queues": [], "now": "2026-11-21T08:00:00.000Z"}));
+    api.can("GET /v1/project/shop/queue", json!({"items": [], "now": "2026-11-21T08:00:00.000Z"}));
     for words in [
         "get projects",
         "get sequences -p shop",

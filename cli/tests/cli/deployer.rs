@@ -28,7 +28,7 @@ fn api() -> Api {
 }
 
 fn open(api: &Api, versions: &[Value]) {
-    api.can("GET /v1/deployments", json!({"deployments": versions, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deployments", json!({"items": versions, "nextPageKey": "0", "now": NOW}));
 }
 
 fn words<'w>(more: &[&'w str], script: &'w str) -> Vec<&'w str> {

@@ -96,6 +96,26 @@ fn a_config_without_a_version_waits_for_its_image() {
 }
 
 #[test]
+fn it_says_when_the_deployer_was_last_heard_of() {
+    let told = json!({
+        "desired": "run", "deployer": "ci", "heard": "2026-11-21T08:00:30.000Z", "expected": "2026-11-21T08:01:30.000Z"
+    });
+    let api = api(version(2, "Running", told.clone()), json!({}));
+    let ran = api.run(&["rollout", "status", "shop/carts", "--no-watch"]);
+    assert!(ran.out.contains("\nlast heard from ci 12s ago; it counts as lost in 48s\n"), "{ran:?}");
+    let asked = with(
+        told,
+        json!({"context": "54c7f0df-2ea5-5f6b-9d6e-0a3c5b7d9e1f", "details": {"message": "manual change", "causes": [{"type": "Manual"}]}}),
+    );
+    let all = json!({"items": [version(2, "Running", asked)], "nextPageKey": "0", "now": NOW});
+    api.can("GET /v1/deploymentConfigs/shop:carts/history", all);
+    let wide = api.run(&["rollout", "history", "shop/carts", "-o", "wide"]).out;
+    let heading = wide.find("HEARD").unwrap();
+    assert!(wide.lines().nth(1).unwrap()[heading..].starts_with("12s "), "{wide}");
+    assert!(wide.contains("a task of 54c7f0df") && !wide.contains("manual change"), "{wide}");
+}
+
+#[test]
 fn states_say_at_a_glance_what_is_deployed_and_what_is_not() {
     let suspended = json!({"by": "ann", "at": NOW, "message": "rollback to carts-1"});
     let states = [
@@ -132,14 +152,14 @@ fn the_history_in_lines_and_one_version_with_everything() {
     let failed =
         json!({"reason": "DeployerFailed", "message": "the deployer exited with 1: no route", "exitCode": 1, "attempt": 2});
     let all = json!([over(3, "Complete", rollback.clone()), over(2, "Failed", failed), over(1, "Complete", json!({}))]);
-    api.can("GET /v1/deploymentConfigs/shop:carts/history", json!({"deployments": all, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deploymentConfigs/shop:carts/history", json!({"items": all, "nextPageKey": "0", "now": NOW}));
     api.can("GET /v1/deployments/shop:carts-3", over(3, "Complete", rollback));
-    api.can("GET /v1/deployments", json!({"deployments": all, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deployments", json!({"items": all, "nextPageKey": "0", "now": NOW}));
     api.can(
         "GET /v1/deploymentConfigs",
-        json!({"deploymentConfigs": [config(over(3, "Complete", json!({})), json!({}))], "nextPageKey": "0", "now": NOW}),
+        json!({"items": [config(over(3, "Complete", json!({})), json!({}))], "nextPageKey": "0", "now": NOW}),
     );
-    api.can("GET /v1/artifactSources", json!({"artifactSources": [{"namespace": "shop", "name": "carts", "spec": {"from": {"ecr": {"name": "shop/carts"}}, "tags": {"latest": "v*"}}}], "nextPageKey": "0"}));
+    api.can("GET /v1/artifactSources", json!({"items": [{"namespace": "shop", "name": "carts", "spec": {"from": {"ecr": {"name": "shop/carts"}}, "tags": {"latest": "v*"}}}], "nextPageKey": "0"}));
     let mut shown = vec![];
     for words in [
         &["rollout", "history", "shop/carts"][..],
@@ -192,7 +212,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
         ),
     ]);
     let api = Api::start();
-    api.can("GET /v1/deploymentConfigs", json!({"deploymentConfigs": configs, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/deploymentConfigs", json!({"items": configs, "nextPageKey": "0", "now": NOW}));
     let (_, shown) = Screen::start(&mut api.keelway(&["get", "dc", "-p", "shop"]), 160, 24).ended();
     insta::assert_snapshot!(shown, @r"
     NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
@@ -205,7 +225,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
 #[test]
 fn the_newest_deployments_are_listed_first() {
     let api = Api::start();
-    let page = |n: u64, next: &str| json!({"deployments": [over(n, "Complete", json!({}))], "nextPageKey": next, "now": NOW});
+    let page = |n: u64, next: &str| json!({"items": [over(n, "Complete", json!({}))], "nextPageKey": next, "now": NOW});
     api.can("GET /v1/deployments", page(3, "0"));
     assert_eq!(api.run(&["get", "deployments", "--limit", "1"]).code, 0);
     assert!(api.world().asked.last().unwrap().line.contains("order=newest"));

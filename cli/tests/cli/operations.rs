@@ -16,7 +16,7 @@ fn api() -> Api {
         letter
     };
     let letters = json!([of("2-b", Some("2026-11-22T08:10:00.000Z")), of("1-a", None)]);
-    api.can("GET /v1/dead-letters", json!({"deadLetters": letters, "nextPageKey": "0", "pageSize": 100, "totalCount": 2}));
+    api.can("GET /v1/dead-letters", json!({"items": letters, "nextPageKey": "0", "pageSize": 100, "totalCount": 2}));
     let mut whole = of("1-a", None);
     whole["body"] = r#"{"keelway":"evaluate"}"#.into();
     api.can("GET /v1/dead-letters/1-a", whole);
@@ -128,7 +128,7 @@ fn doctor_names_what_stored_manifests_may_not_name_and_what_helps() {
         gap("Pipeline", "carts", "vouch", json!({})),
         gap("Cluster", "eu", "policy", json!({})),
     ];
-    api.can("GET /v1/border", json!({"gaps": gaps, "nextPageKey": "0", "pageSize": 100, "totalCount": 5}));
+    api.can("GET /v1/border", json!({"items": gaps, "nextPageKey": "0", "pageSize": 100, "totalCount": 5}));
     let ran = api.run(&["doctor"]);
     assert_eq!(ran.code, 0, "{} {}", ran.out, ran.err);
     let told: Vec<&str> = ran.out.lines().filter_map(|line| line.strip_prefix("note   border: ")).collect();
@@ -149,7 +149,7 @@ fn doctor_names_what_stored_manifests_may_not_name_and_what_helps() {
             format!("Cluster team-a/eu, {why}; with a token of theirs: {apply} <manifest of Project team-a>"),
         ]
     );
-    api.can("GET /v1/border", json!({"gaps": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
+    api.can("GET /v1/border", json!({"items": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
     assert!(api.run(&["doctor"]).out.contains("ok     border: every manifest may name what it names"));
 }
 
@@ -177,11 +177,11 @@ fn doctor_says_what_a_limited_token_cannot_check() {
 fn invalid_input_is_listed_by_day() {
     let api = api();
     let one = json!({"at": "2026-11-22T08:00:00.000Z", "reason": "no JSON: send a CloudEvent", "text": "hello"});
-    let page = json!({"day": "2026-11-22", "invalid": [one], "nextPageKey": "0", "pageSize": 100, "totalCount": 1});
+    let page = json!({"day": "2026-11-22", "items": [one], "nextPageKey": "0", "pageSize": 100, "totalCount": 1});
     api.can("GET /v1/invalid", page);
     let ran = api.run(&["get", "invalid", "--day", "2026-11-22"]);
     assert!(ran.out.contains("no JSON: send a CloudEvent  hello"), "{} {}", ran.out, ran.err);
     assert_eq!(api.world().asked.last().map(|asked| asked.line.contains("day=2026-11-22")), Some(true));
-    api.can("GET /v1/invalid", json!({"day": "2026-11-22", "invalid": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
+    api.can("GET /v1/invalid", json!({"day": "2026-11-22", "items": [], "nextPageKey": "0", "pageSize": 100, "totalCount": 0}));
     assert!(api.run(&["get", "invalid"]).err.contains("nothing was recorded as invalid on 2026-11-22"), "an empty day");
 }

@@ -12,7 +12,7 @@ fn api() -> Api {
     let api = Api::start();
     let one = |number, revision: &str, by, in_force| json!({"number": number, "revision": revision, "applied": "2026-11-21T08:00:00.000Z", "by": by, "inForce": in_force});
     let revisions = [one(3, OLD, "", true), one(2, NEW, "grace", false), one(1, OLD, "ada", false)];
-    api.can(LIST, json!({"revisions": revisions, "nextPageKey": "0", "pageSize": 50, "totalCount": 3}));
+    api.can(LIST, json!({"items": revisions, "nextPageKey": "0", "pageSize": 50, "totalCount": 3}));
     api.can(&format!("{LIST}/{NEW}"), json!("kind: Shipyard # new\n"));
     api.can("GET /v1/project/shop/shipyard", json!("kind: Shipyard # old\n"));
     api

@@ -273,7 +273,7 @@ fn environments_at_a_glance() {
         {"stage": "production", "service": "carts", "image": "registry.example/shop/carts:1.3.0", "since": "2026-11-18T08:00:00.000Z", "shkeptncontext": OLD, "deliveryAcceptedAt": "2026-11-18T07:00:00.000Z", "last": last("warning"), "coming": [coming]},
         {"stage": "staging", "service": "payments", "since": at(17), "shkeptncontext": OLD, "deliveryAcceptedAt": at(0), "last": last("fail"), "coming": []},
     ]);
-    api.can("GET /v1/project/shop/environment", json!({"environments": environments, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/project/shop/environment", json!({"items": environments, "nextPageKey": "0", "now": NOW}));
     let mut all = vec![];
     for width in [100, 80] {
         let (code, seen) = Screen::start(&mut api.keelway(&["get", "environments"]), width, 24).ended();

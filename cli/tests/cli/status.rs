@@ -117,6 +117,18 @@ fn everything() -> Vec<Value> {
     ]
 }
 
+#[test]
+fn what_waits_for_a_deployer_to_stop_says_when_it_was_last_heard_of() {
+    let api = Api::start();
+    let message = "the next version waits until the one that runs has ended";
+    let about = json!({
+        "name": "carts", "number": 4, "version": "carts:4", "message": message, "by": "ci", "heard": "2026-11-21T08:00:30.000Z"
+    });
+    show(&api, &[item(("waiting", "deployment", "AwaitingCancellation"), 33, about)], &[]);
+    let told = api.run(&["status"]).out;
+    assert!(told.contains(&format!("{message}, last heard from ci 12s ago")), "{told}");
+}
+
 fn answer(items: &[Value], cut: &[&str]) -> Value {
     json!({"items": items, "cut": cut, "now": NOW, "nextPageKey": "0", "pageSize": 100, "totalCount": items.len()})
 }
@@ -188,7 +200,7 @@ fn approvals_say_what_runs_where_they_go() {
         })
     };
     api.world().open = vec![approval(CARTS, json!("r/carts:1.3.2")), approval(MAIL, json!("r/carts:1.4.0"))];
-    api.can("GET /v1/pipelines", json!({"pipelines": [], "nextPageKey": "0"}));
+    api.can("GET /v1/pipelines", json!({"items": [], "nextPageKey": "0"}));
     let listed = api.run(&["get", "approvals"]);
     let lines: Vec<Vec<&str>> = listed.out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0][..4], ["CONTEXT", "SERVICE", "VERSION", "RUNS"], "{listed:?}");

@@ -26,7 +26,7 @@ fn webhooks_say_whether_they_work() {
     off["disabled"] = json!({"reason": "gone", "message": "the receiver answered 410 Gone", "at": "2026-11-22T08:00:00.000Z"});
     let mut failing = webhook("pager");
     failing["failingSince"] = "2026-11-21T08:00:00.000Z".into();
-    let page = json!({"webhookSubscriptions": [off, failing, webhook("slack")], "nextPageKey": "0"});
+    let page = json!({"items": [off, failing, webhook("slack")], "nextPageKey": "0"});
     api.can("GET /v1/webhookSubscriptions", page);
     let ran = api.run(&["get", "webhooks", "-p", "shop"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -51,7 +51,7 @@ fn webhooks_say_whether_they_work() {
 #[test]
 fn deliveries_are_listed_shown_and_delivered_again() {
     let api = Api::start();
-    api.can("GET /v1/deliveries", json!({"deliveries": [delivery()], "nextPageKey": "0"}));
+    api.can("GET /v1/deliveries", json!({"items": [delivery()], "nextPageKey": "0"}));
     let list = api.run(&["webhook", "deliveries", "-p", "shop", "--webhook", "slack"]);
     assert_eq!(list.code, 0, "{}", list.err);
     assert!(list.out.lines().nth(1).is_some_and(|line| line.starts_with("4gk2vbc7mz3qa") && line.contains("500")), "{}", list.out);
@@ -74,6 +74,6 @@ fn deliveries_are_listed_shown_and_delivered_again() {
     let list = "it shows in: keelway webhook deliveries -p shop\n";
     assert_eq!(sent.err, format!("{list}the old one: keelway webhook deliveries 5gk2vbc7mz3qa -p shop\n"));
     assert_eq!(api.run(&["webhook", "redeliver", "4gk2vbc7mz3qa", "-p", "shop"]).err, list, "none is new");
-    api.can("GET /v1/deliveries", json!({"deliveries": [], "nextPageKey": "0"}));
+    api.can("GET /v1/deliveries", json!({"items": [], "nextPageKey": "0"}));
     assert!(api.run(&["webhook", "deliveries"]).err.contains("nothing was sent to webhooks of project default"));
 }

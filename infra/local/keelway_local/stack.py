@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import tempfile
 import time
@@ -306,9 +307,21 @@ def outputs(state, name=None):
     return stacks[name]
 
 
+def _listens(endpoint):
+    at = urlsplit(endpoint)
+    try:
+        with socket.create_connection((at.hostname, at.port or {"http": 80, "https": 443}[at.scheme]), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
 def environment(state, name=None):
     """What a shell, an executor or a test needs to use the stack."""
     out = outputs(state, name)
+    # The outputs outlive the cloud, and a shell with them would ask what is not there.
+    if not _listens(out["Endpoint"]):
+        raise Problem(f"the stack {out['StackName']} is down: nothing answers at {out['Endpoint']}; start it with `make up`")
     return {
         "KEELWAY_API": out["ApiUrl"], "KEELWAY_TOKEN": server.token(state), "KEELWAY_BUS": out["BusName"],
         "KEELWAY_INSTALLATION": out.get("Installation", ""), "KEELWAY_TABLE": out["TableName"], "KEELWAY_SEQUENCES_QUEUE_URL": out["QueueUrl"],

@@ -97,7 +97,7 @@
         if (given.has("service")) all = all.filter((c) => c.service === given.get("service") && (!given.has("stage") || c.stage === given.get("stage")));
         // `pageSize` counts services.
         const [begin, end] = [from * 5, (from + size) * 5];
-        return { body: { environments: all.slice(begin, end), nextPageKey: end < all.length ? String(from + size) : "0" } };
+        return { body: { items: all.slice(begin, end), nextPageKey: end < all.length ? String(from + size) : "0" } };
       }
       if (path === "/v1/sequence-execution") return { body: { sequenceExecutions: test.moving, nextPageKey: "0" } };
       return { body: { items: [], states: [], nextPageKey: "0" } };

@@ -377,7 +377,7 @@ impl SequencesStand for CloudStand<'_> {
         let path = format!("/v1/project/{project}/environment?stage={stage}&service={service}");
         let found = self.stack.wait(self.stack.api().get(&path));
         let found = self.note(found.and_then(|reply| reply.fine("the environments")))?;
-        Some(found["environments"][0]["image"].as_str().map(str::to_owned))
+        Some(found["items"][0]["image"].as_str().map(str::to_owned))
     }
     fn sequence(&mut self, project: &str, context: &str) -> Option<Option<Value>> {
         let found = self.stack.wait(self.stack.api().sequence(project, context));

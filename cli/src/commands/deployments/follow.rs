@@ -8,8 +8,9 @@ use crate::board;
 use crate::delivery::Hint;
 use crate::error::CliError;
 use crate::output::{self, one_line, say, say_data};
+use crate::pipeline::due;
 use crate::terminal::look;
-use crate::words::span;
+use crate::words::{age, span};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{ConfigState, VersionState};
 use std::process::ExitCode;
@@ -225,6 +226,13 @@ pub fn line(version: &VersionState) -> String {
     }
 }
 
+/// When the deployer was last heard of. It is not part of [`line`], which is printed again whenever it changes.
+fn last_heard(version: &VersionState, now: Option<Timestamp>) -> Option<String> {
+    let heard = age(version.heard.as_deref()?, now);
+    let lost = due(version.expected.as_deref(), now).map(|left| format!("; it counts as lost in {left}"));
+    Some(format!("last heard from {} {heard} ago{}", version.deployer, lost.unwrap_or_default()))
+}
+
 /// How a config is, in a few lines.
 fn lines(state: &ConfigState, version: Option<&VersionState>) -> Vec<String> {
     let of = format!("{}/{}", state.namespace, state.name);
@@ -235,6 +243,7 @@ fn lines(state: &ConfigState, version: Option<&VersionState>) -> Vec<String> {
             if state.message.is_empty() { String::new() } else { format!(": {}", state.message) }
         ),
     }];
+    lines.extend(version.and_then(|version| last_heard(version, Timestamp::parse(&state.now))));
     match (state.active_version, state.latest_version) {
         (Some(active), latest) if active != latest => lines.push(format!("deployed is still {}-{active}", state.name)),
         (None, latest) if latest > 0 => lines.push("no version is complete yet".into()),

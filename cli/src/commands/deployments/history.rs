@@ -9,7 +9,7 @@ use crate::output::{one_line, say, say_data};
 use crate::pages;
 use crate::table::Table;
 use crate::table::print;
-use crate::words::{age, between, images};
+use crate::words::{age, between, images, short_ids};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{AnalysisObjective, AnalysisState, Cause, VersionState};
 use serde_json::json;
@@ -41,7 +41,7 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
     let wide = format.is_wide();
     let mut head = vec!["REVISION", "STATUS", "AGE", "TOOK", "IMAGES", "CAUSE"];
     if wide {
-        head.extend(["ATTEMPT", "BY", "DEPLOYER", "REASON", "EXIT", "SINCE", "ENDED", "LOG"]);
+        head.extend(["ATTEMPT", "BY", "DEPLOYER", "HEARD", "REASON", "EXIT", "SINCE", "ENDED", "LOG"]);
     }
     let mut table = Table::new(&head);
     for one in all {
@@ -58,6 +58,7 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
                 one.attempt.to_string(),
                 who(one),
                 one.deployer.clone(),
+                one.heard.as_deref().map(|heard| age(heard, now)).unwrap_or_default(),
                 one.reason.clone(),
                 one.exit_code.map(|code| code.to_string()).unwrap_or_default(),
                 one.since.clone(),
@@ -72,7 +73,11 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
 
 /// Why it was cut; and what became of it, if it failed.
 fn cause(one: &VersionState) -> String {
-    let cause = one_line(&one.details.message, 120);
+    let asked = one.context.as_ref().filter(|_| one.details.causes.iter().any(|cause| cause.ty == "Manual"));
+    let cause = match asked {
+        Some(context) => format!("a task of {}", short_ids(&[context.as_str()]).concat()),
+        None => one_line(&one.details.message, 120),
+    };
     if one.status == "Failed" { format!("{cause}; {}", one_line(&one.message, 160)) } else { cause }
 }
 

@@ -72,7 +72,7 @@ fn merged(promotions: Vec<PastPromotion>, commands: Vec<PastCommand>, limit: usi
 const COMMAND: &str = "command";
 
 fn table(all: &[Line], now: Option<Timestamp>) -> Table {
-    let mut table = Table::new(&["AGE", "ENVIRONMENT", "REVISION", "PHASE", "TOOK", "RUN", "WHAT"]);
+    let mut table = Table::new(&["AGE", "ENVIRONMENT", "REVISION", "PHASE", "LASTED", "RUN", "WHAT"]);
     for line in all {
         let past = match line {
             Line::Promotion(past) => past,

@@ -86,7 +86,14 @@ pub async fn list(api: &Api, namespace: Option<&str>, limit: u32, format: Format
         print(wide(&entries), format, &empty)?;
     } else {
         let states = states(api, &entries).await?;
-        let lines: Vec<Line> = states.iter().map(|(state, now)| pipeline::line(state, *now)).collect();
+        let lines: Vec<Line> = states
+            .iter()
+            .map(|(state, now)| {
+                let line = pipeline::line(state, *now);
+                // Pipelines of several projects may have the same name.
+                if namespace.is_none() { Line { service: pipeline::address(state), ..line } } else { line }
+            })
+            .collect();
         board::rows(&lines, &look()).iter().try_for_each(|row| say(row))?;
         output::hint(&board::hints(&lines.into_iter().flat_map(|line| line.hints).collect::<Vec<_>>(), &look()));
     }

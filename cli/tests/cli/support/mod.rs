@@ -288,7 +288,8 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
     }
     if let Some((status, mut value)) = world.canned.get(&line).cloned() {
         // As the API, which has a list for each namespace.
-        if let (Some(namespace), Some(Value::Array(pipelines))) = (query.get("namespace"), value.get_mut("pipelines")) {
+        let listed = value.get_mut("items").filter(|_| line == "GET /v1/pipelines");
+        if let (Some(namespace), Some(Value::Array(pipelines))) = (query.get("namespace"), listed) {
             pipelines.retain(|pipeline| pipeline["namespace"] == namespace.as_str());
         }
         return answer(status, value);
@@ -317,7 +318,7 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
         }
         ("GET", "/v1/project") => answer(200, json!({"projects": [{"projectName": "shop"}], "nextPageKey": "0"})),
         ("GET", "/v1/sequence/shop") => answer(200, json!({"states": [], "now": NOW})),
-        ("GET", "/v1/project/shop/environment") => answer(200, json!({"environments": [], "now": NOW})),
+        ("GET", "/v1/project/shop/environment") => answer(200, json!({"items": [], "now": NOW})),
         _ => answer(404, json!({"title": "not found", "status": 404, "detail": format!("{line} is not known here")})),
     }
 }

@@ -91,7 +91,7 @@ pub fn show(api: &Api, pipelines: &[Value]) {
         })
     };
     let entries: Vec<Value> = pipelines.iter().map(entry).collect();
-    api.can("GET /v1/pipelines", json!({"pipelines": entries, "nextPageKey": "0", "now": NOW}));
+    api.can("GET /v1/pipelines", json!({"items": entries, "nextPageKey": "0", "now": NOW}));
     for state in pipelines {
         api.can(&format!("GET /v1/pipelines/shop/{}", state["name"].as_str().unwrap()), state.clone());
     }

@@ -74,10 +74,11 @@ pub async fn one<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(
     responses((status = 202), (status = 409))
 )]
 pub async fn redrive<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Control>,
+    caller: Allowed<scope::Administer, act::Control>,
     api: Api<P>,
     Path(id): Path<String>,
 ) -> Answer<StatusCode> {
+    caller.says(format!("sent dead letter {id} again"));
     match letters::redrive(api.engine().ports(), &id).await? {
         Redrive::Sent => Ok(StatusCode::ACCEPTED),
         Redrive::Unknown => Err(unknown(&id)),
@@ -96,10 +97,11 @@ pub async fn redrive<P: Ports + 'static>(
     responses((status = 204))
 )]
 pub async fn drop_one<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Delete>,
+    caller: Allowed<scope::Administer, act::Delete>,
     api: Api<P>,
     Path(id): Path<String>,
 ) -> Answer<StatusCode> {
+    caller.says(format!("dropped dead letter {id}"));
     if letters::drop_one(api.engine().ports(), &id).await? { Ok(StatusCode::NO_CONTENT) } else { Err(unknown(&id)) }
 }
 

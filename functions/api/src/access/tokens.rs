@@ -100,7 +100,7 @@ pub async fn create<P: Ports + 'static>(
     let asked = wanted(&asked, now)?;
     grants(&caller, &asked.grant)?;
     let scopes = Grant { projects: vec![], ..asked.grant.clone() };
-    tell(&caller, &asked.grant, &format!("create {}: {scopes}", asked.name));
+    tell(&caller, &asked.grant, &format!("created token {}: {scopes}", asked.name));
     let (text, hash) = fresh(&asked.name)?;
     let token = Token::new(asked, hash, caller.by(None), now).map_err(|(field, why)| Refused::field(field, why))?;
     match api.access().create(&token).await? {
@@ -145,7 +145,7 @@ pub async fn rotate<P: Ports + 'static>(
     let (text, hash) = fresh(&of)?;
     match api.access().rotate(&of, (&hash, overlap), caller.administered().as_deref()).await? {
         Ok(token) => {
-            tell(&caller, &token.grant, &format!("rotate {of}, the secret before is valid for another {overlap}"));
+            tell(&caller, &token.grant, &format!("rotated token {of}; the secret before is valid for another {overlap}"));
             Ok(Json(TokenAnswer { secret: text, token: shown(&token, None, api.access().now()) }))
         }
         Err(Why::Exists | Why::Unknown) => Err(unknown(&name)),
@@ -166,7 +166,7 @@ pub async fn revoke<P: Ports + 'static>(
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;
     let revoked = api.access().revoke(&of, caller.administered().as_deref()).await?.ok_or_else(|| unknown(&name))?;
-    tell(&caller, &revoked.grant, &format!("revoke {of}"));
+    tell(&caller, &revoked.grant, &format!("revoked token {of}"));
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -46,7 +46,7 @@ pub fn tell(caller: &Caller, planned: &[Planned], applied: &[AppliedDocument]) {
         let project = project.unwrap_or_default();
         match told.iter_mut().find(|(known, _)| known == project) {
             Some((_, words)) => words.extend([", ", &what]),
-            None => told.push((project.to_owned(), what)),
+            None => told.push((project.to_owned(), format!("applied {what}"))),
         }
     }
     caller.tells_each(told.into_iter().map(|(project, what)| (project, what.chars().take(1000).collect())).collect());

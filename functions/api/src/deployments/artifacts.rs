@@ -78,8 +78,8 @@ pub async fn told<P: Ports + Secrets + 'static>(
     let asked: ArtifactRequest = input::read(input::json(&body)?)?;
     let at = checked(&asked, now).map_err(Refused::invalid)?;
     let what = match asked.action {
-        ArtifactAction::Delete => format!("{name}: {} is gone", asked.digest),
-        ArtifactAction::Push => format!("{name}:{} is {}@{}", asked.tag, asked.image, asked.digest),
+        ArtifactAction::Delete => format!("deleted {} of {name}", asked.digest),
+        ArtifactAction::Push => format!("pushed {name}:{}, which is {}@{}", asked.tag, asked.image, asked.digest),
     };
     caller.tells(&namespace, what);
     match asked.action {

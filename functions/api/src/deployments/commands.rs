@@ -94,7 +94,9 @@ async fn ask<P: Ports>(
         return Err(Refused::invalid(vec![error("andWhatWaits", "Invalid", "is for `cancel` only: leave it out")]));
     }
     let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, from)?;
+    let caller = from.0;
     let before = view.state.latest;
+    caller.says(told(&command, &to.to_string()));
     let asked = Asked { to, command, note };
     let follows = match asked.command {
         Command::Cancel => follows(&view),
@@ -112,6 +114,21 @@ async fn ask<P: Ports>(
             let answer = SteerAnswer { follows, ..answer(&asked.to, &view, before, false) };
             Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
         }
+    }
+}
+
+/// What a command does, for the audit.
+fn told(command: &Command, of: &str) -> String {
+    match command {
+        Command::Pause => format!("paused {of}"),
+        Command::Resume => format!("resumed {of}"),
+        Command::Cancel => format!("cancelled the running deployment of {of}"),
+        Command::CancelAll => format!("cancelled the running deployment of {of} and what waits"),
+        Command::Retry => format!("retried the latest version of {of}"),
+        Command::Proceed => format!("let the canary of {of} proceed"),
+        Command::SuspendTriggers => format!("suspended the triggers of {of}"),
+        Command::ResumeTriggers => format!("resumed the triggers of {of}"),
+        Command::Latest(_) | Command::Rollback(_) => format!("asked for a version of {of}"),
     }
 }
 
@@ -193,6 +210,8 @@ pub async fn instantiate<P: Ports + 'static>(
     }
     let note = said((asked.by.as_ref(), asked.message.as_ref()), &view, (&caller, request))?;
     let before = view.state.latest;
+    let what = if latest.again { "the images of the latest version" } else { "a new version" };
+    caller.says(format!("asked for {what} of {to}"));
     let asked = Asked { to, command: Command::Latest(latest), note };
     match carry(&api, &asked, view).await? {
         Outcome::Refused(_, Conflict::Nothing(_)) => Ok(StatusCode::NO_CONTENT.into_response()),

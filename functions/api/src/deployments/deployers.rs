@@ -59,7 +59,7 @@ pub async fn claim<P: Ports + 'static>(
     let id = claim_id(&headers, &asked.claim)?.map_or_else(|| token.clone(), str::to_owned);
     // Knowledge of a claim's id must not suffice to take it over with another token.
     let id = hash64(&[b"claim", of.to_string().as_bytes(), &n.to_be_bytes(), caller.id.as_bytes(), b"#", id.as_bytes()]);
-    caller.tells(&of.namespace, format!("claim {name}"));
+    caller.tells(&of.namespace, format!("claimed {name}"));
     caller.told().note.clone_from(&by);
     let call = Call::Claim { by, id, token: sha256_hex(token.as_bytes()), lease: lease(asked.lease.as_deref())? };
     let told = api.deployments().say(&of, n, &call).await?;

@@ -129,12 +129,26 @@ pub async fn roll_back<P: Ports>(
         let warnings = together::warnings(api, std::slice::from_ref(&prepared)).await?.concat();
         return Ok(axum::Json(foreseen(&prepared, warnings)).into_response());
     }
+    caller.says(format!("rolled back {} to #{}", prepared.of, prepared.release));
     let (answer, refused) = carry_out(api, prepared).await?;
     match refused {
         Some(refused) => Err(refused),
         None if answer.done => Ok(axum::Json(answer).into_response()),
         None => Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response()),
     }
+}
+
+/// Records in the audit what is rolled back, in each of the namespaces.
+fn tell(caller: &Caller, all: &[Prepared]) {
+    let mut told: Vec<(String, String)> = vec![];
+    for Prepared { of, release, .. } in all {
+        let what = format!("{of} to #{release}");
+        match told.iter_mut().find(|(known, _)| *known == of.namespace) {
+            Some((_, words)) => words.extend([", ", &what]),
+            None => told.push((of.namespace.clone(), format!("rolled back {what}"))),
+        }
+    }
+    caller.tells_each(told);
 }
 
 fn noted(wish: &Wish, view: &View, (caller, id): (&Caller, u64)) -> Answer<Note> {
@@ -208,15 +222,6 @@ pub async fn several<P: Ports + 'static>(
     if asked.dry_run {
         caller.does_nothing();
     }
-    let mut told: Vec<(String, String)> = vec![];
-    for one in &asked.rollbacks {
-        let project = super::address(&one.id).map(|of| of.namespace).unwrap_or_default();
-        match told.iter_mut().find(|(known, _)| *known == project) {
-            Some((_, words)) => words.extend([", ", one.id.as_str()]),
-            None => told.push((project, format!("roll back {}", one.id))),
-        }
-    }
-    caller.tells_each(told);
     let group = format!("{:016x}", hash64(&[b"rollbacks", &request.to_be_bytes()]));
     let (mut all, mut errors): (Vec<Prepared>, Vec<FieldError>) = (vec![], vec![]);
     for (place, one) in asked.rollbacks.iter().enumerate() {
@@ -252,6 +257,7 @@ pub async fn several<P: Ports + 'static>(
         let results = all.iter().zip(more).map(|(prepared, more)| foreseen(prepared, more)).collect();
         return Ok(axum::Json(RollbacksAnswer { group_id: group, results }));
     }
+    tell(&caller, &all);
     // All results are awaited concurrently, which takes no longer than one of them.
     let carried = join_all(all.into_iter().map(|prepared| carry_out(&api, prepared))).await;
     let mut results = vec![];

@@ -167,6 +167,7 @@ fn trigger(trigger: &Trigger, state: &Config) -> TriggerState {
 /// A version. `state`: that of its config, if the deployment may still be running.
 pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionState {
     let claim = d.claim.as_ref();
+    let at_work = claim.filter(|_| !d.status.is_final());
     let point = Checkpoint::of(d);
     let desired = (!d.status.is_final()).then(|| match (&d.cancel, state.is_some_and(|state| state.paused.is_some())) {
         (Some(_), _) => "cancel",
@@ -192,6 +193,8 @@ pub fn version(of: &Address, d: &Deployment, state: Option<&Config>) -> VersionS
         deployer: claim.map(|claim| claim.by.clone()).unwrap_or_default(),
         starts: d.content.starts,
         claimed_at: claim.map(|claim| claim.at.rfc3339()),
+        heard: at_work.map(|claim| claim.heard().rfc3339()),
+        expected: at_work.map(|claim| claim.lease.rfc3339()),
         running_at: claim.and_then(|claim| claim.running).map(Timestamp::rfc3339),
         ended_at: d.ended.map(Timestamp::rfc3339),
         deadline: d.due.map(Timestamp::rfc3339),

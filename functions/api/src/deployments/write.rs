@@ -68,6 +68,7 @@ pub async fn put<P: Ports + 'static>(
         let message = format!("{}:{} is not the config of the path, {}:{}", named.0, named.1, of.namespace, of.name);
         return Err(Refused::invalid(vec![error("metadata.name", "Invalid", message)]));
     }
+    caller.says(format!("applied deployment config {}", of.name));
     let over = expected(&headers, resource_version(&text).as_deref())?.map(|version| Over { version, asked: request.0 });
     let by = by(&caller, query.by.as_ref())?;
     let definition = &applied_by(&api, &caller, (*manifest).clone()).await?;
@@ -96,7 +97,7 @@ pub async fn create<P: Ports + 'static>(
 ) -> Answer<Response> {
     let manifest = one_config(&text)?;
     caller.check(Need::Administer, Some(manifest.namespace.as_str()))?;
-    caller.tells(manifest.namespace.as_str(), format!("deployment config {}", manifest.name));
+    caller.tells(manifest.namespace.as_str(), format!("created deployment config {}", manifest.name));
     let of = Address { namespace: manifest.namespace.to_string(), name: manifest.name.clone() };
     let by = by(&caller, query.by.as_ref())?;
     let definition = &applied_by(&api, &caller, (*manifest).clone()).await?;

@@ -34,6 +34,8 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
     if action.is_empty() || nothing || replayed || !response.status().is_success() {
         return response;
     }
+    let what = one_line(&what);
+    debug_assert!(!what.is_empty(), "say what was done, for the audit: caller.says(…) in the handler of {}", about.request);
     let entry = Entry {
         at: api.access().now(),
         id: id.unwrap_or_else(|| hash64(&[b"audit", uuid::Uuid::now_v7().as_bytes()])),
@@ -51,7 +53,7 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
     };
     let of = |(project, what): (String, String)| {
         let id = hash64(&[b"audit", &entry.id.to_be_bytes(), project.as_bytes()]);
-        Entry { id, project, what, ..entry.clone() }
+        Entry { id, project, what: one_line(&what), ..entry.clone() }
     };
     for entry in std::iter::once(entry.clone()).chain(others.into_iter().map(of)) {
         if let Err(error) = api.access().record(&entry).await {
@@ -59,4 +61,9 @@ pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, respons
         }
     }
     response
+}
+
+/// A sentence as it is kept: what callers have named in it may have line breaks, and characters that no event carries.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

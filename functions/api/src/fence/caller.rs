@@ -200,6 +200,10 @@ impl Caller {
     pub fn acts(&self, action: &'static str) {
         self.told().action = action;
     }
+    /// Notes for the audit what is done, as a sentence without its subject: `deleted pipeline carts`. The project is known.
+    pub fn says(&self, what: impl Into<String>) {
+        self.told().what = what.into();
+    }
     /// Notes for the audit what is done, and in which project.
     pub fn tells(&self, project: &str, what: impl Into<String>) {
         let mut told = self.told();

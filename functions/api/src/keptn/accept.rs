@@ -9,6 +9,7 @@ use crate::fence::repeated::RequestId;
 use crate::keptn::approvals;
 use crate::keptn::binding::Sent;
 use crate::keptn::overrides::{self, AtTrigger};
+use crate::keptn::told::triggered;
 use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -40,7 +41,7 @@ const MOST: usize = 50;
 /// How long a request handles answers itself.
 const BUDGET: Duration = Duration::from_secs(5);
 /// The most bytes about a batch in the audit.
-const TOLD: usize = 1000;
+pub const TOLD: usize = 1000;
 
 /// Takes an event, or a batch of up to 50.
 ///
@@ -310,13 +311,13 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
         EventType::Other(_) if event.ty == CONFIGURE => {
             caller.check(Need::Administer, project)?;
             caller.acts("control");
-            caller.tells(project.unwrap_or_default(), format!("evaluate by {}", event.text("type").unwrap_or_default()));
+            caller.tells(project.unwrap_or_default(), format!("chose {} to evaluate by", event.text("type").unwrap_or_default()));
         }
         EventType::Other(_) if event.ty == INVALIDATED => {
             caller.check(Need::Trigger, project)?;
             caller.acts("control");
             let id = event.triggered_id.as_deref().unwrap_or_default();
-            caller.tells(project.unwrap_or_default(), format!("invalidate evaluation {id}"));
+            caller.tells(project.unwrap_or_default(), format!("invalidated evaluation {id}"));
         }
         EventType::Other(name) if Sequences::<P>::is_history(&name) => {
             // Notes of tools about their work, without effects.
@@ -330,8 +331,7 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
                 _ => caller.check(Need::Trigger, project)?,
             }
             caller.acts("trigger");
-            let service = event.text("service").unwrap_or_default();
-            caller.tells(project.unwrap_or_default(), format!("{} for {service} in context {}", event.ty, event.context));
+            caller.tells(project.unwrap_or_default(), triggered(event));
         }
     }
     Ok(false)

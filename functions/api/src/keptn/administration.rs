@@ -32,7 +32,7 @@ pub async fn create<P: Ports + 'static>(
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
     let name = ProjectName::new(sent.name).map_err(|error| Refused::field("name", error))?;
-    permitted(&caller, name.as_str(), "create")?;
+    permitted(&caller, name.as_str(), "created")?;
     match api.engine().projects().get(&name).await {
         Ok(_) => {
             let detail = format!("project {name} exists already: update its shipyard, or delete it first");
@@ -62,7 +62,7 @@ pub async fn update<P: Ports + 'static>(
 
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
-    permitted(&caller, &sent.name, "update")?;
+    permitted(&caller, &sent.name, "updated")?;
     let project = api.engine().projects().find(&sent.name).await?;
     match sent.shipyard.filter(|text| !text.is_empty()) {
         Some(shipyard) => {
@@ -101,6 +101,7 @@ pub async fn delete<P: Ports + 'static>(
 ) -> Answer<axum::Json<Message>> {
     let found = api.engine().projects().find(&name).await?;
     let project = found.settings.name;
+    caller.says(format!("deleted project {project}"));
     // A new project of this name would have no policy.
     if found.border.policy().is_some() {
         apply::permits_policy(&caller, &project)?;
@@ -139,12 +140,13 @@ pub async fn delete<P: Ports + 'static>(
     responses((status = 200, body = crate::fence::bodies::Empty), (status = 409))
 )]
 pub async fn create_service<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Apply>,
+    caller: Allowed<scope::Administer, act::Apply>,
     api: Api<P>,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
 ) -> Answer<axum::Json<Empty>> {
     let project = api.engine().projects().find(&name).await?.settings.name;
+    caller.says(format!("created service {} of {project}", sent.service_name));
     api.engine().projects().create_service(&project, &sent.service_name).await?;
     Ok(axum::Json(Empty {}))
 }
@@ -157,11 +159,12 @@ pub async fn create_service<P: Ports + 'static>(
     responses((status = 200, body = Message), (status = 409))
 )]
 pub async fn delete_service<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Delete>,
+    caller: Allowed<scope::Administer, act::Delete>,
     api: Api<P>,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
     let project = api.engine().projects().find(&name).await?.settings.name;
+    caller.says(format!("deleted service {service} of {project}"));
     let deleted = api.engine().delete_service(&project, &service).await?;
     let resources = number(deleted.resources, "resource");
     let message = format!("service {service} of project {project} is deleted, with {resources}; {}", remains(&api));

@@ -6,6 +6,7 @@ use crate::fence::caller::Caller;
 use crate::fence::hand_in;
 use crate::fence::input::{Json, Path, note};
 use crate::fence::problem::{Answer, Refused};
+use crate::keptn::told::subject;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need};
@@ -84,8 +85,9 @@ pub async fn settle<P: Ports + 'static>(
         }
     };
     caller.check(Need::Approve(x.stage.as_str()), Some(to.project.as_str()))?;
-    caller
-        .tells(to.project.as_str(), format!("{} for {} in stage {}, context {}", wanted.as_str(), x.service, x.stage, to.context));
+    let decided = if wanted == TaskResult::Fail { "declined" } else { "approved" };
+    let what = subject(x.service.as_str(), x.view.image.as_deref());
+    caller.tells(to.project.as_str(), format!("{decided} {what} for {} ({})", x.stage, to.context));
     if wanted != TaskResult::Fail
         && let Some(why) = api.engine().own_approval(&x, &caller.known).await?
     {

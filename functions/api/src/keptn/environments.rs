@@ -69,7 +69,7 @@ pub async fn queue<P: Ports + 'static>(
     let filter = filter(of.stage.as_ref(), of.service.as_ref());
     let project = api.engine().projects().find(&project).await?.settings.name;
     let queues = api.engine().views().queues(&project, &filter).await?;
-    Ok(axum::Json(json!({"queues": queues, "now": api.engine().now().rfc3339()})))
+    Ok(axum::Json(json!({"items": queues, "now": api.engine().now().rfc3339()})))
 }
 
 fn filter(stage: Option<&String>, service: Option<&String>) -> EnvironmentFilter {

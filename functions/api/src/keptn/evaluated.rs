@@ -65,7 +65,7 @@ pub async fn invalidate<P: Ports + 'static>(
 ) -> Answer<axum::Json<EvaluationView>> {
     let place = known(&api, (project, stage, service)).await?;
     let [project, stage, service] = &place;
-    caller.tells(project, format!("invalidate evaluation {id} of {service} in stage {stage}"));
+    caller.tells(project, format!("invalidated evaluation {id} of {service} in {stage}"));
     match api.evaluations().invalidate(&place, &id).await? {
         Handled::Stale => return Err(unknown(&place, &id)),
         Handled::Settled => caller.does_nothing(),
@@ -107,7 +107,7 @@ pub async fn choose<P: Ports + 'static>(
         let name: String = wanted.name.chars().take(50).collect();
         return Err(Refused::field("name", format!("{name:?} is not the name of a source: send for example prometheus")));
     }
-    caller.tells(project.as_str(), format!("evaluate by {}", wanted.name));
+    caller.tells(project.as_str(), format!("chose {} to evaluate by", wanted.name));
     let name = api.evaluations().choose(project.as_str(), &wanted.name, api.engine().now()).await?;
     Ok(axum::Json(SliProvider { name }))
 }

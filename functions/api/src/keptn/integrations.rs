@@ -393,11 +393,14 @@ pub async fn logged<P: Ports + 'static>(
     responses((status = 200, body = crate::fence::bodies::LogsDeleted))
 )]
 pub async fn delete_logged<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Delete>,
+    caller: Allowed<scope::Administer, act::Delete>,
     api: Api<P>,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogsDeleted>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
-    let deleted = api.engine().logs().delete(given(wanted.integration_id.as_ref()), window).await?;
+    let integration = given(wanted.integration_id.as_ref());
+    let deleted = api.engine().logs().delete(integration, window).await?;
+    let of = integration.map(|id| format!(" of integration {id}")).unwrap_or_default();
+    caller.says(format!("deleted {deleted} entries of the log{of}"));
     Ok(axum::Json(LogsDeleted { deleted }))
 }

@@ -17,6 +17,7 @@ mod resources;
 mod retry;
 mod revisions;
 mod sequences;
+mod told;
 
 use crate::fence::DATASTORE;
 use crate::fence::route::{Route, route};

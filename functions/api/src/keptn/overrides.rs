@@ -6,6 +6,7 @@ use crate::fence::bodies::OverrideAnswer;
 use crate::fence::caller::Caller;
 use crate::fence::input::{Json, Path, given, note};
 use crate::fence::problem::{Answer, Refused};
+use crate::keptn::told::triggered;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::event::{self, CloudEvent, EventType};
 use keelway_domain::names::Context;
@@ -62,7 +63,7 @@ pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEv
     caller.told().note.clone_from(&reason);
     caller.acts("override");
     let project = event.text("project").unwrap_or_default();
-    caller.tells(project, format!("{} in context {}, although stage {stage} is closed", event.ty, event.context));
+    caller.tells(project, format!("{}, although stage {stage} is closed", triggered(event)));
     Ok(api.engine().override_for(event, &closed, (&by, &reason)).await?)
 }
 
@@ -97,7 +98,7 @@ pub async fn override_windows<P: Ports + 'static>(
     tracing::Span::current().record("project", project.as_str()).record("context", of.as_str());
     let closed = api.engine().closed_stage(&project, &of, given(body.stage.as_ref())).await?;
     caller.check(Need::Approve(&closed.stage), Some(project.as_str()))?;
-    caller.tells(project.as_str(), format!("windows of stage {} for context {of}", closed.stage));
+    caller.tells(project.as_str(), format!("overrode the windows of {} ({of})", closed.stage));
     api.engine().override_windows((&project, &of), &closed, (&by, &reason)).await?;
     let what = match closed.held {
         0 => format!("what gets to stage {} begins", closed.stage),

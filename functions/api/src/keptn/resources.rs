@@ -9,6 +9,7 @@ use crate::fence::pages::place;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
 use crate::fence::route::route;
+use crate::keptn::accept::TOLD;
 use axum::extract::{FromRequestParts, MatchedPath, OriginalUri};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
@@ -212,18 +213,21 @@ pub async fn replace_one<P: Ports + 'static>(
     responses((status = 200, body = Committed), (status = 409))
 )]
 pub async fn delete<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Delete>,
+    caller: Allowed<scope::Administer, act::Delete>,
     api: Api<P>,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 ) -> Answer<axum::Json<Committed>> {
     let scope = scope(&api, &names).await?;
+    caller.says(format!("deleted file {uri}"));
     Ok(committed(api.engine().resources().delete(&scope, &uri).await?.id))
 }
 
 /// Writes the files. A project's `shipyard.yaml` is applied, after all checks and before other files are written.
 async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
     let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
+    let names: Vec<&str> = sent.iter().map(|resource| resource.resource_uri.as_str()).collect();
+    caller.says(format!("wrote {}", names.join(", ")).chars().take(TOLD).collect::<String>());
     for resource in sent {
         let name = uri(&resource.resource_uri)?;
         let content = decoded(

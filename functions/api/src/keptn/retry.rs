@@ -6,6 +6,7 @@ use crate::fence::bodies::RetryAnswer;
 use crate::fence::hand_in;
 use crate::fence::input::{Maybe, Path, given};
 use crate::fence::problem::{Answer, Refused};
+use crate::keptn::told::subject;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need};
@@ -77,6 +78,9 @@ pub async fn retry<P: Ports + 'static>(
     } else if !caller.may(Need::TriggerIn(stage), Some(project.as_str())) {
         caller.check(Need::Trigger, Some(project.as_str()))?;
     }
+    let old = &retried.old;
+    let what = subject(old.service.as_str(), old.view.image.as_deref());
+    caller.says(format!("repeated {} of {what} in {stage} from {} on ({of})", old.sequence, retried.task));
     api.engine().send_retry(&retried, &caller.known).await?;
     let look = || async { Ok::<_, Refused>(api.engine().has_begun(&retried.to).await?.then_some(())) };
     let begun = hand_in::outcome(api.settings().patience, look).await?.is_some();

@@ -130,7 +130,10 @@ pub async fn roll_back<P: Ports + 'static>(
     let by = by(&caller, request.by.as_ref())?;
     let project = api.engine().projects().find(&name).await?.settings.name;
     let ShipyardRollback { revision, dry_run, .. } = request;
-    caller.tells(project.as_str(), format!("Shipyard {project} back to {}", revision.chars().take(DIGITS).collect::<String>()));
+    caller.tells(
+        project.as_str(),
+        format!("rolled the shipyard of {project} back to {}", revision.chars().take(DIGITS).collect::<String>()),
+    );
     if dry_run {
         caller.does_nothing();
     }

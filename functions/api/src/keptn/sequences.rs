@@ -202,7 +202,13 @@ pub async fn control<P: Ports + 'static>(
     let stage = given(body.stage.as_ref());
     let open = api.engine().control(&project, &of, stage, what).await?;
     let place = stage.map_or_else(|| format!("context {of}"), |stage| format!("stage {stage} of context {of}"));
-    caller.tells(project.as_str(), format!("{state} {place}"));
+    let did = match what {
+        Control::Abort => "aborted",
+        Control::Pause => "paused",
+        Control::Resume => "resumed",
+    };
+    let inside = stage.map(|stage| format!(" in {stage}")).unwrap_or_default();
+    caller.tells(project.as_str(), format!("{did} what is open{inside} ({of})"));
     let detail = done(what, open, &place);
     Ok(axum::Json(ControlAnswer { keptn_context: of.to_string(), open, detail }))
 }

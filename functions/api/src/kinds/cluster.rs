@@ -4,7 +4,6 @@ use super::border::Outside;
 use super::routes::{Plain, kind_routes};
 use super::{Kept, Kind, Said};
 use crate::Api;
-use crate::fence::caller::Caller;
 use crate::fence::pages::Wanted;
 use crate::fence::problem::Answer;
 use keelway_domain::address::Address;
@@ -38,7 +37,7 @@ impl Kind for ClusterManifest {
         Outside { namespace, resources, vouched: cluster.vouched, ..Outside::default() }
     }
 
-    async fn delete<P: Ports>(api: &Api<P>, _: &Caller, at: &Address) -> Answer<bool> {
+    async fn delete<P: Ports>(api: &Api<P>, at: &Address) -> Answer<bool> {
         Ok(api.promotions().deregister_cluster(at).await?)
     }
 }

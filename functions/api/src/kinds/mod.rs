@@ -19,7 +19,6 @@ pub use document::{Called, Context, Document, How, Known, Said, put};
 pub use kept::Kept;
 
 use crate::Api;
-use crate::fence::caller::Caller;
 use crate::fence::pages::KNOWN;
 use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::Route;
@@ -88,7 +87,7 @@ pub trait Kind: Send + Sync + 'static {
         async move { Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0) }
     }
     /// Deletes one. `false`: there is none.
-    fn delete<P: Ports>(api: &Api<P>, _caller: &Caller, at: &Address) -> impl Future<Output = Answer<bool>> + Send {
+    fn delete<P: Ports>(api: &Api<P>, at: &Address) -> impl Future<Output = Answer<bool>> + Send {
         async move { Self::kept(api).delete(at).await }
     }
 }

@@ -204,8 +204,9 @@ pub async fn manifest<K: Kind, P: Ports>(api: &Api<P>, named: &Named) -> Answer<
 /// Deletes one.
 pub async fn delete<K: Kind, P: Ports>(api: &Api<P>, caller: &Caller, named: &Named) -> Answer<StatusCode> {
     if let Some(at) = named.at()
-        && K::delete(api, caller, &at).await?
+        && K::delete(api, &at).await?
     {
+        caller.says(format!("deleted {} {}", K::NOUN, named.name));
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(named.unknown::<K, P>(api).await?)

@@ -5,7 +5,6 @@ use super::routes::{Shown, kind_routes};
 use super::{Context, Kind, Said};
 use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
-use crate::fence::caller::Caller;
 use crate::fence::input::{Params, Path};
 use crate::fence::pages::{KNOWN, Paging, after, limit};
 use crate::fence::problem::{Answer, Refused};
@@ -53,14 +52,6 @@ impl Kind for ScheduleManifest {
     async fn names<P: Ports>(api: &Api<P>, namespace: &str) -> Answer<Vec<String>> {
         api.engine().projects().find(namespace).await?;
         Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0)
-    }
-
-    async fn delete<P: Ports>(api: &Api<P>, caller: &Caller, at: &Address) -> Answer<bool> {
-        let deleted = Self::kept(api).delete(at).await?;
-        if deleted {
-            caller.tells(&at.namespace, format!("Schedule {}", at.name));
-        }
-        Ok(deleted)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::routes::{Listed, Listing, Shown, Within, kind_routes};
 use super::{Kept, Kind, Said};
 use crate::Api;
-use crate::fence::caller::Caller;
 use crate::fence::pages::Wanted;
 use crate::fence::problem::Answer;
 use axum::Json;
@@ -40,7 +39,7 @@ impl Kind for WebhookManifest {
     }
 
     /// Who deletes one that is gone has nobody told.
-    async fn delete<P: Ports>(api: &Api<P>, _: &Caller, at: &Address) -> Answer<bool> {
+    async fn delete<P: Ports>(api: &Api<P>, at: &Address) -> Answer<bool> {
         Ok(api.webhooks().subscription(at).await?.is_some() && api.webhooks().remove(at).await?)
     }
 

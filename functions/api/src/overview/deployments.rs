@@ -5,7 +5,7 @@ use crate::Api;
 use crate::deployments::shape::holds;
 use crate::fence::problem::Answer;
 use keelway_domain::access::Need;
-use keelway_domain::deployments::{Config, Deployment, Status, template};
+use keelway_domain::deployments::{Claim, Config, Deployment, Status, template};
 use keelway_domain::names::ProjectName;
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
@@ -85,6 +85,7 @@ fn deployment(x: &Config, d: &Deployment, now: Timestamp) -> Option<WaitItem> {
         version: one_of(&d.content.images),
         since: since.rfc3339(),
         by: d.claim.as_ref().map(|claim| claim.by.clone()).unwrap_or_default(),
+        heard: at(d.claim.as_ref().filter(|_| !d.status.is_final()).map(Claim::heard)),
         ..of_config(x)
     };
     match d.status {

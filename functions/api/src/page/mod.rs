@@ -165,23 +165,31 @@ mod tests {
         let modules = modules.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
         let joined = join::join(&modules, "app.js").unwrap();
         let expected = [
-            "const m0=(()=>{const t=1;",
+            "const{x,other}=(()=>{const t=1;",
             "return{x:t,other:t}})();",
-            "const m1=(()=>{const{x:y}=m0;",
+            "const{a}=(()=>{const y=x;",
             "/* whose */const z=y;",
             "return{a:z}})();",
             "const m2=(()=>{const open = 1;",
             "async function read() {}",
-            "return{a:m1.a,open,read}})();",
-            "const{a:b}=m1;",
+            "return{a,open,read}})();",
+            "{const b=a;",
             "const open = () => Promise.resolve(m2);",
             "b(open);",
+            "}",
         ];
         let lines: Vec<&str> = joined.lines().filter(|line| !line.is_empty()).collect();
         assert_eq!(lines, expected);
         let circle = [("a.js", "import { b } from \"./b.js\";\n"), ("b.js", "import { a } from \"./a.js\";\n")];
         let circle = circle.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
         assert!(join::join(&circle, "a.js").unwrap_err().contains("in a circle"));
+        let both = [
+            ("a.js", "import { x } from \"./b.js\";\nimport { y } from \"./c.js\";\n"),
+            ("b.js", "export const x = 1;\n"),
+            ("c.js", "export const x = 2;\nexport const y = 3;\n"),
+        ];
+        let both = both.into_iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+        assert_eq!(join::join(&both, "a.js").unwrap_err(), "c.js and b.js export x");
     }
 
     #[test]

@@ -83,7 +83,6 @@ pub async fn approval<P: Ports + Secrets + 'static>(
     let (to, view) = find(&api, &namespace, &name).await?;
     let run = view.state.run.as_ref().map_or(0, |run| run.number);
     let note = Note { by, at: view.now, message: message.unwrap_or_default(), id, run };
-    caller.tells(&to.namespace, format!("{:?} {revision} for {environment} of {to}", asked.decision).to_lowercase());
     let at = At { environment: environment.clone(), revision };
     let command = match asked.decision {
         ApprovalDecision::Approve => Command::Approve(at),
@@ -91,6 +90,7 @@ pub async fn approval<P: Ports + Secrets + 'static>(
         ApprovalDecision::Abandon => Command::GiveUp(at),
         ApprovalDecision::Accept => Command::Accept(at),
     };
+    caller.tells(&to.namespace, told(&command, &to.to_string()));
     let approves = asked.decision == ApprovalDecision::Approve;
     let asked = Asked { to, command, note, environment: Some(environment) };
     let (view, done) = carry(&api, &asked, view).await?;
@@ -109,6 +109,23 @@ fn location(promotion: &Promotion) -> Option<HeaderValue> {
     match &promotion.effect {
         Some(Made::PullRequest { url, .. }) => HeaderValue::from_str(url).ok(),
         _ => None,
+    }
+}
+
+/// What a command does, for the audit.
+fn told(command: &Command, to: &str) -> String {
+    match command {
+        Command::Approve(at) => format!("approved {} for {} of {to}", at.revision, at.environment),
+        Command::Reject(at) => format!("declined {} for {} of {to}", at.revision, at.environment),
+        Command::Suspend => format!("suspended {to}"),
+        Command::Resume => format!("resumed {to}"),
+        Command::Hold(at) => format!("held {} of {to} on {}", at.environment, at.revision),
+        Command::Release(environment) => format!("released {environment} of {to}"),
+        Command::Abandon(revision) => format!("abandoned {revision} of {to}"),
+        Command::GiveUp(at) => format!("abandoned {} for {} of {to}", at.revision, at.environment),
+        Command::Retry(environment) => format!("retried the promotion into {environment} of {to}"),
+        Command::Abort(environment) => format!("aborted the promotion into {environment} of {to}"),
+        Command::Accept(at) => format!("accepted {} in {} of {to} as it is", at.revision, at.environment),
     }
 }
 
@@ -145,8 +162,7 @@ pub async fn command<P: Ports + 'static>(
     let (to, view) = find(&api, &namespace, &name).await?;
     let command = meant(&asked, &view)?;
     let run = view.state.run.as_ref().map_or(0, |run| run.number);
-    let about = [asked.environment.as_deref(), asked.revision.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    caller.tells(&to.namespace, format!("{} {about} of {to}", asked.command));
+    caller.tells(&to.namespace, told(&command, &to.to_string()));
     let note = Note { by: caller.by(by), at: view.now, message: message.unwrap_or_default(), id, run };
     let asked = Asked { to, command, note, environment: given(asked.environment.as_ref()).map(str::to_owned) };
     let (view, done) = carry(&api, &asked, view).await?;

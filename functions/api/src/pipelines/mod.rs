@@ -150,13 +150,14 @@ pub async fn pull_requests<P: Ports + 'static>(
     responses((status = 202))
 )]
 pub async fn observe<P: Ports + 'static>(
-    _: Allowed<scope::Trigger, act::Control>,
+    caller: Allowed<scope::Trigger, act::Control>,
     api: Api<P>,
     named: Named,
 ) -> Answer<StatusCode> {
     if let Some(of) = named.at()
         && api.promotions().observe_cluster(&of).await?
     {
+        caller.says(format!("had cluster {} read", named.name));
         return Ok(StatusCode::ACCEPTED);
     }
     Err(named.unknown::<ClusterManifest, P>(&api).await?)

@@ -69,7 +69,7 @@ pub async fn report<P: Ports + 'static>(
     // Reports may come every minute, so the audit records only those with a new revision.
     match set.is_empty() {
         true => caller.does_nothing(),
-        false => caller.tells("", set.join(", ").chars().take(AUDITED).collect::<String>()),
+        false => caller.tells("", format!("reported that {}", set.join(", ")).chars().take(AUDITED).collect::<String>()),
     }
     Ok(Json(ObservationAnswer { facts }))
 }

@@ -108,12 +108,13 @@ pub async fn one<P: Ports + 'static>(
     responses((status = 202, body = Redelivered), (status = 409), (status = 422))
 )]
 pub async fn redeliver<P: Ports + 'static>(
-    _: Allowed<scope::Trigger, act::Control>,
+    caller: Allowed<scope::Trigger, act::Control>,
     api: Api<P>,
     Path((namespace, id)): Path<(String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
 ) -> Answer<(StatusCode, Json<Redelivered>)> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
+    caller.says(format!("had delivery {id} sent again"));
     let conflict = |detail: String| Refused::new(StatusCode::CONFLICT, "conflict", detail);
     let (id, again) = match api.webhooks().redeliver(&namespace, of, &format!("{request:016x}")).await? {
         Redelivery::Now => (of, false),

@@ -26,7 +26,7 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
     responses((status = 200, body = WebhookState))
 )]
 pub async fn resume<P: Ports + 'static>(
-    _: Allowed<scope::Administer, act::Control>,
+    caller: Allowed<scope::Administer, act::Control>,
     api: Api<P>,
     named: Named,
 ) -> Answer<Json<WebhookState>> {
@@ -34,6 +34,7 @@ pub async fn resume<P: Ports + 'static>(
         && api.webhooks().resume(&of).await?.is_some()
         && let Some(applied) = api.webhooks().subscription(&of).await?
     {
+        caller.says(format!("resumed webhook {}", of.name));
         return Ok(Json(shown(&of, &applied)));
     }
     Err(named.unknown::<WebhookManifest, P>(&api).await?)

@@ -38,6 +38,7 @@ pub fn answer(x: &Config, n: u64, call: &Call, now: Timestamp) -> Answer {
                     at: now,
                     lease: now + held(*lease),
                     running: None,
+                    heard: None,
                 };
                 take(d, claim, x.paused.is_some(), &x.version_name(n))
             }
@@ -185,11 +186,11 @@ fn beat(d: &mut Deployment, who: Who, said: (bool, Span, &Progress), now: Timest
             return Err(Refused::Conflict("nothing more of the strategy is asked for".into()));
         }
         part.keep(&progress.checkpoint, &cut(&progress.message));
-        part.claim = part.claim.take().map(|claim| Claim { lease: claim.lease.max(now + held(lease)), ..claim });
+        part.claim = part.claim.take().map(|claim| claim.prolonged(now + held(lease), now));
     }
     if let Some(claim) = &mut d.claim {
         if who == Who::Deployer {
-            claim.lease = claim.lease.max(now + held(lease));
+            *claim = claim.clone().prolonged(now + held(lease), now);
         }
         if running {
             claim.running.get_or_insert(now);

@@ -287,6 +287,21 @@ pub struct Claim {
     /// When the deployer first reported that it had begun.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Timestamp>,
+    /// When it last prolonged the claim; absent: it has only claimed.
+    #[serde(rename = "h", default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Timestamp>,
+}
+
+impl Claim {
+    /// The claim, after a heartbeat. One that does not prolong it changes nothing, so it costs no write.
+    pub fn prolonged(self, lease: Timestamp, now: Timestamp) -> Self {
+        if lease > self.lease { Self { lease, heard: Some(now), ..self } } else { self }
+    }
+
+    /// When the deployer was last heard of.
+    pub fn heard(&self) -> Timestamp {
+        self.heard.unwrap_or(self.at)
+    }
 }
 
 /// The result that a deployer reports.

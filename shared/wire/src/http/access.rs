@@ -99,7 +99,6 @@ page! {
     /// A page of tokens, by name: `GET /v1/tokens`.
     TokenPage of TokenState;
     /// In the order of their names.
-    "tokens"
 }
 
 /// Who sends the request: `GET /v1/whoami`.
@@ -125,7 +124,6 @@ page! {
     /// A page of the audit, newest first: `GET /v1/audit`. It may be short or empty although there are more.
     AuditPage of AuditEntry;
     /// What was done.
-    "entries"
 }
 
 /// What somebody did.
@@ -137,7 +135,7 @@ pub struct AuditEntry {
     pub at: String,
     /// Identifies it.
     pub id: String,
-    /// `apply`, `trigger`, `control`, `decide`, `delete`, `token` or `override`.
+    /// `apply`, `trigger`, `control`, `decide`, `delete`, `token`, `override`, `push`, `claim` or `observe`.
     pub action: String,
     /// With which token, provider or key.
     pub token: String,
@@ -155,7 +153,7 @@ pub struct AuditEntry {
     pub project: String,
     /// Method and path.
     pub request: String,
-    /// In words.
+    /// What was done, as a sentence without its subject: `approved cart 1.5.0 for prod (<context>)`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub what: String,
     /// What the caller says about itself; nobody has checked it.

@@ -97,5 +97,4 @@ page! {
     /// A page of what stored manifests name and may not: `GET /v1/border`.
     BorderPage of BorderGap, sized "How many manifests a page looks at, at most. It may have any number of gaps.";
     /// What is missing, by kind, namespace and name.
-    "gaps"
 }

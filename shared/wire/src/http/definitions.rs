@@ -61,7 +61,6 @@ page! {
     /// A page of the history of a project's shipyards: `GET /v1/project/{project}/shipyard/revisions`.
     RevisionPage of RevisionState;
     /// The times that a revision was put in force, newest first.
-    "revisions"
 }
 
 /// One time that a revision was put in force.

@@ -20,7 +20,6 @@ page! {
     /// A page of deployment configs: `GET /v1/deploymentConfigs`.
     ConfigPage of ConfigState, and Clock;
     /// By name.
-    "deploymentConfigs"
 }
 
 /// How a deployment config is: `GET /v1/deploymentConfigs/{id}/status`.
@@ -154,7 +153,6 @@ page! {
     /// A page of versions: a config's history (newest first), `GET /v1/deployments` (oldest first).
     VersionPage of VersionState, and Clock;
     /// One per attempt.
-    "deployments"
 }
 
 /// A numbered version of a config, and how its deployment goes: `GET /v1/deployments/{id}-{n}`.
@@ -193,6 +191,12 @@ pub struct VersionState {
     /// When it was claimed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_at: Option<String>,
+    /// Until it has ended: when the deployer was last heard of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<String>,
+    /// Until it has ended: when the deployer must have been heard of again; then it counts as lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
     /// When it was first said to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running_at: Option<String>,
@@ -327,7 +331,6 @@ page! {
     /// A page of what anybody did with a config, newest first: `GET /v1/deploymentConfigs/{id}/audit`.
     ConfigAuditPage of AuditEntry, and Clock;
     /// The entries.
-    "entries"
 }
 
 /// An entry of a config's audit.

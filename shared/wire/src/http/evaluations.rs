@@ -7,7 +7,6 @@ page! {
     /// A page of evaluations: `GET /v1/project/{project}/stage/{stage}/service/{service}/evaluation`.
     EvaluationPage of EvaluationView, and Clock;
     /// Those under way, and the last twenty that have ended, newest first.
-    "items"
 }
 
 /// An evaluation.

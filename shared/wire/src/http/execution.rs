@@ -205,7 +205,6 @@ page! {
     /// A page of environments: `GET /v1/project/{project}/environment`.
     EnvironmentPage of EnvironmentState, and Clock, sized "How many services a page has at most.";
     /// By service, each in the shipyard's order.
-    "environments"
 }
 
 /// `GET /v1/project/{project}/queue`
@@ -214,7 +213,7 @@ page! {
 #[serde(default)]
 pub struct QueueList {
     /// By service and stage; those without anybody in them are left out.
-    pub queues: Vec<Queue>,
+    pub items: Vec<Queue>,
     /// The server's clock, RFC 3339.
     pub now: String,
 }

@@ -37,7 +37,6 @@ page! {
     /// A page of dead letters, newest first: `GET /v1/dead-letters`.
     DeadLetterPage of DeadLetter;
     /// The letters.
-    "deadLetters"
 }
 
 /// How the installation is set up, and whether its rules are enabled: `GET /v1/checks`.
@@ -116,7 +115,6 @@ page! {
     /// A page of a day's invalid input, newest first: `GET /v1/invalid`.
     InvalidPage of InvalidInput, and Day;
     /// The input.
-    "invalid"
 }
 
 /// Of which day a page is.

@@ -1,4 +1,4 @@
-//! Pages of lists. They differ in the name under which their entries stand, and in what some have beside them.
+//! Pages of lists. Keelway's lists have their entries in `items`, Keptn's under a name of their own; some have more beside them.
 
 use keelway_domain::time::Timestamp;
 use serde::de::{DeserializeOwned, Error as _};
@@ -11,8 +11,8 @@ pub trait Listed {
     const PAGE: &'static str;
     /// What the page is, and where it is read.
     const ABOUT: &'static [&'static str];
-    /// The member that has the entries.
-    const MEMBER: &'static str;
+    /// The member that has the entries. Only the lists of Keptn's API have names of their own for it.
+    const MEMBER: &'static str = "items";
     /// The order of the entries, or what they are.
     const ENTRIES: &'static [&'static str];
     /// What `pageSize` counts.
@@ -95,7 +95,8 @@ fn write<T: Listed, E: Serialize, S: Serializer>(items: &[E], serializer: S) -> 
 
 fn read<'de, T: Listed, E: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<E>, D::Error> {
     let mut members = Map::deserialize(deserializer)?;
-    members.remove(T::MEMBER).map_or(Ok(vec![]), |items: Value| serde_json::from_value(items).map_err(D::Error::custom))
+    let items: Value = members.remove(T::MEMBER).ok_or_else(|| D::Error::missing_field(T::MEMBER))?;
+    serde_json::from_value(items).map_err(D::Error::custom)
 }
 
 /// Nothing beside the entries.
@@ -119,7 +120,7 @@ impl Clock {
     }
 }
 
-/// Says of what a page consists: its name and what it is; then the entries, and the member that has them.
+/// Says of what a page consists: its name and what it is; then the entries, and in lists of Keptn's API the member that has them.
 /// `by i64`: its keys are numbers. `and Clock`: it has something beside the entries. `sized …`: what `pageSize` counts if not the
 /// entries.
 macro_rules! page {
@@ -127,7 +128,7 @@ macro_rules! page {
         $(#[doc = $about:literal])+
         $page:ident of $entry:ty $(, by $key:ty)? $(, and $extra:ty)? $(, sized $size:literal)?;
         $(#[doc = $entries:literal])+
-        $member:literal
+        $($member:literal)?
     ) => {
         $(#[doc = $about])+
         pub type $page = $crate::http::Page<$entry>;
@@ -135,7 +136,7 @@ macro_rules! page {
         impl $crate::http::Listed for $entry {
             const PAGE: &'static str = stringify!($page);
             const ABOUT: &'static [&'static str] = &[$($about),+];
-            const MEMBER: &'static str = $member;
+            $(const MEMBER: &'static str = $member;)?
             const ENTRIES: &'static [&'static str] = &[$($entries),+];
             $(const SIZE: &'static str = $size;)?
             type Key = $crate::http::page::or!($($key)?, String);
@@ -236,20 +237,20 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn entries_stand_under_the_name_of_their_list() {
+    fn entries_stand_in_items_except_in_keptns_lists() {
         let token = TokenState { name: "ci".into(), ..TokenState::default() };
         let page = TokenPage::new(vec![token.clone()], 20_u16, Some("ci".to_owned()));
         let written = serde_json::to_value(&page).unwrap();
         let members: Vec<&String> = written.as_object().unwrap().keys().collect();
-        assert_eq!(members, ["nextPageKey", "pageSize", "tokens", "totalCount"]);
-        assert_eq!((&written["tokens"][0]["name"], &written["nextPageKey"]), (&json!("ci"), &json!("ci")));
+        assert_eq!(members, ["items", "nextPageKey", "pageSize", "totalCount"]);
+        assert_eq!((&written["items"][0]["name"], &written["nextPageKey"]), (&json!("ci"), &json!("ci")));
         assert_eq!(serde_json::from_value::<TokenPage>(written).unwrap(), page);
     }
 
     #[test]
     fn the_last_page_says_so_in_the_form_of_its_key() {
         let last = serde_json::to_value(TokenPage::new(vec![], 20_u16, None)).unwrap();
-        assert_eq!(last, json!({"tokens": [], "nextPageKey": "0", "pageSize": 20, "totalCount": 0}));
+        assert_eq!(last, json!({"items": [], "nextPageKey": "0", "pageSize": 20, "totalCount": 0}));
         let last = serde_json::to_value(LogPage::new(vec![], 20_u16, None)).unwrap();
         assert_eq!(last, json!({"logs": [], "nextPageKey": 0, "pageSize": 20, "totalCount": 0}));
         assert!(
@@ -261,7 +262,7 @@ mod tests {
     fn what_stands_beside_the_entries_is_written_beside_them() {
         let clock = Clock { now: "2026-11-20T12:00:00.000Z".into() };
         let page = Page::<EnvironmentState, Value>::new(vec![json!({"any": "thing"})], 1_u16, None).with(clock);
-        let written = json!({"environments": [{"any": "thing"}], "nextPageKey": "0", "pageSize": 1, "totalCount": 1,
+        let written = json!({"items": [{"any": "thing"}], "nextPageKey": "0", "pageSize": 1, "totalCount": 1,
             "now": "2026-11-20T12:00:00.000Z"});
         assert_eq!(serde_json::to_value(&page).unwrap(), written);
         let news = EventPage::new(vec![json!(1)], 1_u16, None).with(News { now: "now".into(), fingerprint: Some("f".into()) });
@@ -270,9 +271,12 @@ mod tests {
 
     #[test]
     fn pages_are_read_leniently() {
-        assert_eq!(serde_json::from_value::<TokenPage>(json!({})).unwrap(), TokenPage::default());
-        let page: TokenPage = serde_json::from_value(json!({"tokens": [{"further": 1}], "further": {"tokens": 2}})).unwrap();
+        assert_eq!(serde_json::from_value::<TokenPage>(json!({"items": []})).unwrap(), TokenPage::default());
+        let page: TokenPage = serde_json::from_value(json!({"items": [{"further": 1}], "further": {"items": 2}})).unwrap();
         assert_eq!((page.items.len(), page.next_page_key.as_str()), (1, ""));
-        assert!(serde_json::from_value::<TokenPage>(json!({"tokens": "none"})).is_err());
+        assert!(serde_json::from_value::<TokenPage>(json!({"items": "none"})).is_err());
+        // A version of the API that calls them something else has not said that there are none.
+        let other = serde_json::from_value::<TokenPage>(json!({"tokens": []})).unwrap_err();
+        assert_eq!(other.to_string(), "missing field `items`");
     }
 }

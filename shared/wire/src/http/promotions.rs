@@ -13,7 +13,6 @@ page! {
     /// A page of pipelines: `GET /v1/pipelines`.
     PipelinePage of PipelineEntry, and Clock;
     /// By name.
-    "pipelines"
 }
 
 /// A pipeline in one line.

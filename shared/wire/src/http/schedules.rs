@@ -84,5 +84,4 @@ page! {
     /// A page of schedules: `GET /v1/schedules/{project}`.
     SchedulePage of ScheduleState, and Clock;
     /// By name.
-    "schedules"
 }

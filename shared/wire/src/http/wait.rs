@@ -9,7 +9,6 @@ page! {
     /// A page of what waits: `GET /v1/wait`.
     WaitPage of WaitItem, and Looked;
     /// What needs a person, then what fails, then what waits for something else; of each the oldest first.
-    "items"
 }
 
 /// What a page of [`WaitItem`]s has beside them.
@@ -91,7 +90,8 @@ pub struct WaitItem {
     /// Who has paused, held, suspended, claimed or begun it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Of a task that somebody has begun: when they were last heard from, if that was after `since`.
+    /// Of a task that somebody has begun: when they were last heard from, if that was after `since`. Of a version that is carried
+    /// out: when its deployer was last heard from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heard: Option<String>,
     /// Of a task that somebody has begun: when they have missed three of the heartbeats that they promised.

@@ -49,7 +49,6 @@ page! {
     /// A page of subscriptions, by namespace and name: `GET /v1/webhookSubscriptions`.
     WebhookPage of WebhookState;
     /// The subscriptions.
-    "webhookSubscriptions"
 }
 
 /// A delivery: `GET /v1/deliveries/{namespace}/{id}`.
@@ -113,7 +112,6 @@ page! {
     /// last.
     DeliveryPage of DeliveryState;
     /// The deliveries.
-    "deliveries"
 }
 
 /// The answer to `POST /v1/deliveries/{namespace}/{id}/redeliver`.

@@ -100,9 +100,9 @@ fn frozen(bed: &Bed) -> Outcome {
         stack.put_event(&Scope::new(&project, "prod", service).trigger("delivery", context, Map::new()))?;
     }
     let queue = || stack.wait(api.get(&format!("/v1/project/{project}/queue")))?.fine("the queue");
-    let both = || Ok(queue()?["queues"].as_array().is_some_and(|queues| queues.len() == 2).then_some(()));
+    let both = || Ok(queue()?["items"].as_array().is_some_and(|queues| queues.len() == 2).then_some(()));
     until("both to wait", both, || format!("{:?}", queue()))?;
-    let shown = queue()?["queues"][0]["waiting"][0].clone();
+    let shown = queue()?["items"][0]["waiting"][0].clone();
     same("why it waits", (shown["phase"].clone(), shown["waits"]["window"].clone()), ("frozen".into(), "a test".into()))?;
     let path = format!("/v1/sequence/{project}/{passed}/override");
     stack.wait(api.post(&path, &json!({"reason": "it cannot wait"})))?.fine("the override")?;

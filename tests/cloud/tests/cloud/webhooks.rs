@@ -138,7 +138,7 @@ impl<'a> Hook<'a> {
     fn deliveries(&self) -> Result<Vec<Value>, Problem> {
         let path = format!("/v1/deliveries?namespace={}", self.project);
         let list = self.bed.stack.wait(self.bed.stack.api().get(&path))?.fine("deliveries")?;
-        Ok(list["deliveries"].as_array().cloned().unwrap_or_default())
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
     }
 
     /// Waits until the last delivery is so.

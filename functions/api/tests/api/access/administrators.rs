@@ -28,7 +28,7 @@ async fn furnished() -> Stand {
 const FOREIGN: [&str; 5] = ["a-all", "d-beyond", "e-other", "g-reader", "z-other"];
 
 fn names(page: &Value) -> Vec<String> {
-    page["tokens"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    page["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_token_that_gets_a_wider_reach_is_out_of_hand() {
 async fn told(stand: &Stand, query: &str) -> Vec<(String, String)> {
     let page = stand.get(&format!("/v1/audit?pageSize=100{query}")).await.json();
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or("-").to_owned();
-    let entries = page["entries"].as_array().unwrap_or_else(|| panic!("{page}"));
+    let entries = page["items"].as_array().unwrap_or_else(|| panic!("{page}"));
     entries.iter().rev().map(|entry| (text(entry, "project"), text(entry, "what"))).collect()
 }
 
@@ -152,12 +152,12 @@ async fn a_projects_administrator_reads_who_did_what_there() {
     stand.manifests(&["carts", "other", "shop"].map(manifest).join("---\n")).await;
     let line = |project: &str, what: &str| (project.to_owned(), what.to_owned());
     let shop = [
-        line("shop", "Project shop"),
-        line("shop", "Project shop, Shipyard shop"),
-        line("shop", "create b-shop: read"),
-        line("shop", "create c-both: read"),
-        line("shop", "create d-beyond: read"),
-        line("shop", "create team: administer"),
+        line("shop", "applied Project shop"),
+        line("shop", "applied Project shop, Shipyard shop"),
+        line("shop", "created token b-shop: read"),
+        line("shop", "created token c-both: read"),
+        line("shop", "created token d-beyond: read"),
+        line("shop", "created token team: administer"),
     ];
     // All of it happened at one time, in which entries have no order.
     let sorted = |mut lines: Vec<(String, String)>| {
@@ -168,7 +168,7 @@ async fn a_projects_administrator_reads_who_did_what_there() {
     assert_eq!(sorted(told(&stand, "&project=shop").await), shop);
     let both = told(&stand, "").await;
     assert!(both.iter().all(|(project, _)| ["shop", "carts"].contains(&project.as_str())), "{both:?}");
-    assert!(both.contains(&line("carts", "Project carts")) && both.len() > shop.len(), "{both:?}");
+    assert!(both.contains(&line("carts", "applied Project carts")) && both.len() > shop.len(), "{both:?}");
     assert!(!format!("{both:?}").contains("other"), "{both:?}");
     for (path, status) in [
         ("/v1/audit?project=other", 403),
@@ -180,5 +180,8 @@ async fn a_projects_administrator_reads_who_did_what_there() {
     }
     // Who administers everything sees each project's entry, and what belongs to none.
     let all = told(stand.like(""), "").await;
-    assert!(all.contains(&line("other", "Project other")) && all.contains(&line("-", "create a-all: administer")), "{all:?}");
+    assert!(
+        all.contains(&line("other", "applied Project other")) && all.contains(&line("-", "created token a-all: administer")),
+        "{all:?}"
+    );
 }

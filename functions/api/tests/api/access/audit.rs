@@ -17,7 +17,7 @@ const STAGES: &str = "
 
 async fn entries(stand: &Stand, query: &str) -> Vec<Value> {
     let page = stand.get(&format!("/v1/audit?pageSize=100&{query}")).await.json();
-    page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+    page["items"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
 }
 
 /// `apply shop by administrator`, oldest first.
@@ -65,7 +65,13 @@ async fn a_report_is_there_if_it_sets_a_revision() {
     }
     let found = entries(stand.like(""), "action=observe").await;
     let told: Vec<_> = found.iter().rev().map(|entry| (entry["by"].as_str().unwrap(), entry["what"].as_str().unwrap())).collect();
-    assert_eq!(told, [("token:flux", "HelmRelease carts in dev runs v1"), ("token:flux", "HelmRelease carts in dev runs v2")]);
+    assert_eq!(
+        told,
+        [
+            ("token:flux", "reported that HelmRelease carts in dev runs v1"),
+            ("token:flux", "reported that HelmRelease carts in dev runs v2")
+        ]
+    );
 }
 
 #[tokio::test]
@@ -114,9 +120,9 @@ async fn everything_that_was_done_is_there_once_and_nothing_else() {
     assert_eq!(lines(&all), expected, "{all:#?}");
     let decision = &all[3];
     assert_eq!((&decision["note"], &decision["status"]), (&json!("Ann of accounting"), &json!(202)));
-    assert!(decision["what"].as_str().unwrap().contains("pass for svc in stage dev"), "{decision}");
-    assert_eq!(all[0]["what"], "revoke ann");
-    assert_eq!(all[1]["what"], format!("abort context {context}"));
+    assert!(decision["what"].as_str().unwrap().starts_with("approved svc for dev ("), "{decision}");
+    assert_eq!(all[0]["what"], "revoked token ann");
+    assert_eq!(all[1]["what"], format!("aborted what is open ({context})"));
     assert!(all[0]["request"] == "DELETE /v1/tokens/ann" && all[0]["id"] != all[1]["id"]);
 }
 
@@ -131,7 +137,7 @@ async fn an_entry_says_from_where_and_the_bus_is_told() {
     let entry = entries(&stand, "").await[0].clone();
     assert_eq!(
         (&entry["address"], &entry["token"], &entry["what"]),
-        (&json!("2001:db8::7:8"), &json!("administrator"), &json!("create ci: read"))
+        (&json!("2001:db8::7:8"), &json!("administrator"), &json!("created token ci: read"))
     );
     let told: Vec<Value> =
         stand.world.core().bus.log[before..].iter().map(|put| serde_json::from_str(&put.entry.detail).unwrap()).collect();
@@ -168,7 +174,7 @@ async fn filters_and_pages_over_days() {
     let (mut paged, mut key) = (vec![], String::new());
     while key != "0" {
         let page = stand.get(&format!("/v1/audit?pageSize=5&nextPageKey={}", key.replace('#', "%23"))).await.json();
-        paged.extend(page["entries"].as_array().unwrap().clone());
+        paged.extend(page["items"].as_array().unwrap().clone());
         key = page["nextPageKey"].as_str().unwrap().to_owned();
     }
     assert_eq!(lines(&paged), whole);
@@ -208,7 +214,7 @@ async fn a_repeated_request_has_one_id() {
     // is one.
     let all = entries(&stand, "action=control").await;
     assert_eq!((all.len() - before, &all[0]["id"]), (2, &all[1]["id"]), "{all:?}");
-    assert!(all[0]["what"].as_str().unwrap().starts_with("suspend"), "{all:?}");
+    assert!(all[0]["what"].as_str().unwrap().starts_with("suspended "), "{all:?}");
 }
 
 /// Nothing is answered from memory that has no entry.
@@ -252,6 +258,10 @@ async fn what_is_applied_to_several_projects_is_found_under_each() {
     stand.manifests(&[project("shop"), project("blog")].join("---\n")).await;
     for name in ["shop", "blog"] {
         let found = stand.get(&format!("/v1/audit?action=apply&project={name}")).await.json();
-        assert_eq!((&found["totalCount"], &found["entries"][0]["what"]), (&json!(1), &json!(format!("Project {name}"))), "{found}");
+        assert_eq!(
+            (&found["totalCount"], &found["items"][0]["what"]),
+            (&json!(1), &json!(format!("applied Project {name}"))),
+            "{found}"
+        );
     }
 }

@@ -3,4 +3,5 @@
 mod administrators;
 mod audit;
 mod operations;
+mod sentences;
 pub mod tokens;

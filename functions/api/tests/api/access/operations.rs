@@ -67,7 +67,7 @@ async fn disabled_rules_and_the_limits_are_told() {
 async fn dead_letters_are_listed_newest_first_in_pages_and_shown_with_their_message() {
     let stand = Stand::new();
     let empty = stand.get("/v1/dead-letters").await.json();
-    assert_eq!((&empty["deadLetters"], &empty["nextPageKey"]), (&json!([]), &json!("0")));
+    assert_eq!((&empty["items"], &empty["nextPageKey"]), (&json!([]), &json!("0")));
     let mut ids = vec![];
     for n in 0..3 {
         ids.push(stored(&stand, n, BODY).await);
@@ -76,9 +76,9 @@ async fn dead_letters_are_listed_newest_first_in_pages_and_shown_with_their_mess
     let (mut seen, mut key) = (vec![], String::new());
     for _ in 0..3 {
         let page = stand.get(&format!("/v1/dead-letters?pageSize=1&nextPageKey={key}")).await.json();
-        seen.extend(page["deadLetters"].as_array().unwrap().iter().map(|letter| letter["id"].as_str().unwrap().to_owned()));
+        seen.extend(page["items"].as_array().unwrap().iter().map(|letter| letter["id"].as_str().unwrap().to_owned()));
         key = page["nextPageKey"].as_str().unwrap().to_owned();
-        assert_eq!(page["deadLetters"][0]["body"], Value::Null, "{page}");
+        assert_eq!(page["items"][0]["body"], Value::Null, "{page}");
     }
     assert_eq!(seen, ids);
     let letter = stand.get(&format!("/v1/dead-letters/{}", ids[0])).await.json();
@@ -141,11 +141,11 @@ async fn input_that_could_not_be_used_is_listed_by_day() {
     let first = stand.get("/v1/invalid?pageSize=2").await.json();
     assert_eq!((&first["day"], &first["totalCount"]), (&json!("2026-11-20"), &json!(2)));
     let newest = json!({"at": "2026-11-20T11:02:00.000Z", "reason": "no JSON: send a CloudEvent", "text": "text 2"});
-    assert_eq!(first["invalid"][0], newest);
+    assert_eq!(first["items"][0], newest);
     let key = first["nextPageKey"].as_str().unwrap().replace('#', "%23");
     let rest = stand.get(&format!("/v1/invalid?day=2026-11-20&nextPageKey={key}")).await.json();
-    assert_eq!((&rest["invalid"][0]["text"], &rest["nextPageKey"]), (&json!("text 0"), &json!("0")));
-    assert_eq!(stand.get("/v1/invalid?day=2026-11-19").await.json()["invalid"], json!([]));
+    assert_eq!((&rest["items"][0]["text"], &rest["nextPageKey"]), (&json!("text 0"), &json!("0")));
+    assert_eq!(stand.get("/v1/invalid?day=2026-11-19").await.json()["items"], json!([]));
     let odd = stand.get("/v1/invalid?day=yesterday").await;
     assert!(odd.status == 400 && odd.problem().contains("write it like 2026-11-22"), "{odd:?}");
     assert_eq!(stand.get("/v1/invalid?nextPageKey=%C3%A4").await.status, 400);

@@ -270,9 +270,9 @@ async fn a_token_from_its_creation_to_its_end() {
     stand.world.pass(Span::minutes(60));
     assert_eq!(whoami(&stand, &short).await, 401);
     let list = stand.get("/v1/tokens?pageSize=1").await.json();
-    assert_eq!((&list["tokens"][0]["name"], &list["nextPageKey"]), (&json!("ci"), &json!("ci")));
+    assert_eq!((&list["items"][0]["name"], &list["nextPageKey"]), (&json!("ci"), &json!("ci")));
     let rest = stand.get("/v1/tokens?nextPageKey=ci").await.json();
-    let short = &rest["tokens"][0];
+    let short = &rest["items"][0];
     assert_eq!(
         (&short["name"], &short["expired"], &short["note"]),
         (&json!("short"), &json!(true), &json!("for a demo")),

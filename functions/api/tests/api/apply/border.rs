@@ -155,16 +155,16 @@ async fn the_audit_says_that_a_border_was_moved() {
         assert_eq!(apply(stand.like(who), "", &project(spec)).await.status, 200);
     }
     stand.like("");
-    let entries = stand.get("/v1/audit?action=apply").await.json()["entries"].as_array().unwrap().clone();
+    let entries = stand.get("/v1/audit?action=apply").await.json()["items"].as_array().unwrap().clone();
     let told: Vec<&str> = entries.iter().rev().map(|entry| entry["what"].as_str().unwrap()).collect();
     assert_eq!(
         told,
         [
-            "Project team-b (changed its policy)",
-            "Project team-b",
-            "Project team-b (changed its consents)",
-            "Project team-b (changed its policy and its consents)",
-            "Project team-b",
+            "applied Project team-b (changed its policy)",
+            "applied Project team-b",
+            "applied Project team-b (changed its consents)",
+            "applied Project team-b (changed its policy and its consents)",
+            "applied Project team-b",
         ]
     );
     assert!(entries.iter().all(|entry| entry["project"] == "team-b"));

@@ -48,7 +48,7 @@ async fn gaps(stand: &Stand, size: u64) -> Vec<Value> {
         let page = stand.get(&format!("/v1/border?pageSize={size}&nextPageKey={}", encoded(&key))).await;
         assert_eq!(page.status, 200, "{page:?}");
         let page = page.json();
-        all.extend(page["gaps"].as_array().unwrap().clone());
+        all.extend(page["items"].as_array().unwrap().clone());
         key = page["nextPageKey"].as_str().unwrap().to_owned();
     }
     all

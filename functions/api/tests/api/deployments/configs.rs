@@ -72,7 +72,7 @@ async fn the_deployed_image_is_shown_while_a_later_version_has_failed() {
     assert_eq!((&latest["version"], &latest["images"]["web"]), (&json!(2), &json!(image(2))), "{shown}");
     assert_eq!((&latest["status"], &latest["reason"]), (&json!("Failed"), &json!("DeployerFailed")), "{shown}");
     let listed = stand.get("/v1/deploymentConfigs?namespace=shop").await.json();
-    assert_eq!(listed["deploymentConfigs"][0]["activeImages"], shown["activeImages"]);
+    assert_eq!(listed["items"][0]["activeImages"], shown["activeImages"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ async fn a_target_that_serves_something_else_is_shown_and_kept_in_the_audit() {
     assert_eq!(drift["message"], "Drifted: serves version 3");
     assert_eq!(drift["targets"], json!({"main": {"expected": "7", "serves": "3"}}));
     let audit = stand.get(&format!("{CART}/audit")).await.json();
-    assert_eq!((&audit["entries"][0]["what"], &audit["entries"][0]["message"]), (&json!("drifted"), &json!("serves version 3")));
+    assert_eq!((&audit["items"][0]["what"], &audit["items"][0]["message"]), (&json!("drifted"), &json!("serves version 3")));
     assert_eq!(saw(&mut stand, "7").await, Value::Null);
     stand.manifests(&manifest("cart", "b", true).replace("  template:", spec)).await;
     stand.work().await;

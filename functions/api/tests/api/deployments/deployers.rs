@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::Request;
 use keelway_domain::deployments::checkpoint::{Checkpoint, Ended, Stage};
 use keelway_domain::deployments::{Call, LEASE, Progress, SOURCE as SOURCE_OF_KEELWAY};
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::{Address, Deployments};
 use keelway_engine::secrets::Known;
 use keelway_engine::sequences::Limits;
@@ -40,7 +40,7 @@ fn token(claimed: &Value) -> String {
 async fn the_first_claim_wins_and_gets_what_it_needs() {
     let mut stand = begun().await;
     let open = stand.get("/v1/deployments?status=New").await.json();
-    assert_eq!(open["deployments"][0]["name"], "cart-2", "{open}");
+    assert_eq!(open["items"][0]["name"], "cart-2", "{open}");
     let claimed = claim(&stand, 2).await;
     assert_eq!((token(&claimed).len(), &claimed["desired"]), (64, &json!("run")));
     assert_eq!((&claimed["deployment"]["attempt"], &claimed["deployment"]["status"]), (&json!(1), &json!("Pending")));
@@ -101,6 +101,9 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
         "running": true, "lease": "90s", "message": "halfway", "targets": {"eu": {"status": "Running", "message": "50 %"}}, "tail": "line",
         "checkpoint": "7", "log": "https://ci.test/7"
     });
+    let claimed = status(&stand).await["latest"].clone();
+    assert!(claimed["heard"].is_string() && claimed["heard"] == claimed["claimedAt"], "{claimed}");
+    stand.world.pass(Span::seconds(20));
     let answer = beat(&stand, &token, &body).await;
     assert_eq!(
         (answer.status, &answer.json()["desired"], &answer.json()["proceeds"]),
@@ -110,6 +113,9 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
     stand.work().await;
     let latest = &status(&stand).await["latest"];
     assert_eq!((&latest["status"], &latest["progress"]["message"]), (&json!("Running"), &json!("halfway")));
+    let time = |text: &Value| Timestamp::parse(text.as_str().unwrap()).unwrap();
+    let heard = time(&latest["heard"]);
+    assert_eq!((heard - time(&claimed["heard"]), time(&latest["expected"]) - heard), (Span::seconds(20), Span::seconds(90)));
     assert_eq!(latest["progress"]["targets"]["eu"], json!({"status": "Running", "message": "50 %"}));
     assert_eq!((&latest["progress"]["tail"], &latest["progress"]["checkpoint"]), (&json!("line"), &json!("7")));
     assert_eq!((&latest["share"], &latest["hooks"]), (&json!(null), &json!(null)), "only Keelway's own checkpoints tell them");
@@ -129,6 +135,7 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
     assert_eq!(beat(&stand, &token, &json!({})).await.json()["desired"], "cancel");
     let shown = status(&stand).await["latest"].clone();
     assert_eq!((&shown["desired"], &shown["reason"], &shown["status"]), (&json!("cancel"), &json!("Cancelled"), &json!("Running")));
+    assert!(shown["heard"].is_string(), "{shown}");
     assert_eq!(finish(&stand, &token, &json!({"exitCode": 143})).await.status, 200);
     stand.work().await;
     let ended = status(&stand).await["latest"].clone();
@@ -137,6 +144,7 @@ async fn heartbeats_tell_how_far_it_is_and_are_told_what_to_do() {
         (&json!("Failed"), &json!("Cancelled"), &json!(143)),
         "X2"
     );
+    assert_eq!((&ended["heard"], &ended["expected"]), (&json!(null), &json!(null)), "nobody waits to hear of it");
     for (wrong, told) in [
         (json!({"targets": {"eu": {"status": "Done"}}}), "targets.eu.status"),
         (json!({"percent": 3}), "the body"),
@@ -187,7 +195,7 @@ async fn late_reports_are_recorded_and_those_of_strangers_are_not() {
     let fresh = token(&claim(&stand, 2).await);
     let late = finish(&stand, &old, &json!({"exitCode": 1, "message": "of attempt 1"})).await;
     assert_eq!((late.status, late.problem().contains("not the one of the present attempt")), (409, true), "{late:?}");
-    let audit = stand.get(&format!("{CART}/audit")).await.json()["entries"].clone();
+    let audit = stand.get(&format!("{CART}/audit")).await.json()["items"].clone();
     let strays = |audit: &Value| audit.as_array().unwrap().iter().filter(|entry| entry["what"] == "stray").count();
     assert_eq!(strays(&audit), 2, "{audit}");
 
@@ -207,7 +215,7 @@ async fn late_reports_are_recorded_and_those_of_strangers_are_not() {
         "nothing is told to strangers"
     );
     assert_eq!(say(&stand, "/v1/deployments/x/finish", &fresh, &json!({})).await.status, 401);
-    let after = stand.get(&format!("{CART}/audit")).await.json()["entries"].clone();
+    let after = stand.get(&format!("{CART}/audit")).await.json()["items"].clone();
     assert_eq!(strays(&after), 2, "anybody can send it, so nothing is kept of it");
     assert_eq!(finish(&stand, &fresh, &json!({"exitCode": 0})).await.status, 200);
     stand.work().await;
@@ -346,8 +354,8 @@ async fn a_claim_belongs_to_its_token_and_is_in_the_audit() {
     assert_eq!(stand.like("two").post(&of, &claim).await.status, 409, "knowing the id is not enough");
     assert_eq!(stand.like("one").post(&of, &claim).await.status, 200);
     let audit = stand.like("").get("/v1/audit?action=claim&project=shop").await.json();
-    let entry = &audit["entries"][0];
+    let entry = &audit["items"][0];
     assert_eq!((&entry["token"], &entry["note"]), (&json!("one"), &json!("ann")), "{audit}");
     let audit = stand.get("/v1/audit?action=push&project=shop").await.json();
-    assert!(audit["entries"][0]["what"].as_str().unwrap().contains("@sha256:"), "{audit}");
+    assert!(audit["items"][0]["what"].as_str().unwrap().contains("@sha256:"), "{audit}");
 }

@@ -136,10 +136,10 @@ async fn what_is_applied_is_deployed_and_read_back() {
     assert_eq!(object.json()["status"]["latestVersion"], 1);
     assert_eq!(stand.get(&format!("{CART}/manifest")).await.text, text);
     assert_eq!(stand.get("/v1/artifactSources/shop/cart/manifest").await.text, SOURCE);
-    assert_eq!(stand.get("/v1/artifactSources?namespace=shop").await.json()["artifactSources"][0]["name"], "cart");
+    assert_eq!(stand.get("/v1/artifactSources?namespace=shop").await.json()["items"][0]["name"], "cart");
     for list in ["/v1/deploymentConfigs", "/v1/deploymentConfigs?namespace=shop"] {
         let list = stand.get(list).await.json();
-        assert_eq!((&list["totalCount"], &list["deploymentConfigs"][0]["activeVersion"]), (&json!(1), &json!(1)), "{list}");
+        assert_eq!((&list["totalCount"], &list["items"][0]["activeVersion"]), (&json!(1), &json!(1)), "{list}");
     }
 
     assert_eq!(stand.delete(CART).await.status, 204);
@@ -305,11 +305,11 @@ async fn a_deployment_is_paused_cancelled_and_retried() {
     assert_eq!(ask(&mut stand, "explode", &json!({})).await.status, 404);
 
     let audit = stand.get(&format!("{CART}/audit")).await.json();
-    let said: Vec<&Value> = audit["entries"].as_array().unwrap().iter().map(|entry| &entry["what"]).collect();
+    let said: Vec<&Value> = audit["items"].as_array().unwrap().iter().map(|entry| &entry["what"]).collect();
     assert_eq!(said, ["resume", "pause", "retry", "cancel"]);
     let history = stand.get(&format!("{CART}/history")).await.json();
     let line = |one: &Value| format!("{} {} {}", one["name"], one["attempt"], one["status"]);
-    let lines: Vec<String> = history["deployments"].as_array().unwrap().iter().map(line).collect();
+    let lines: Vec<String> = history["items"].as_array().unwrap().iter().map(line).collect();
     assert_eq!(lines, ["\"cart-2\" 2 \"New\"", "\"cart-2\" 1 \"Failed\"", "\"cart-1\" 1 \"Complete\""]);
 }
 
@@ -361,7 +361,7 @@ async fn the_whole_installations_history_is_listed_by_time() {
         }
     }
     let names = |page: &Value| -> Vec<String> {
-        page["deployments"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        page["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
     let since = "/v1/deployments?since=2026-11-20T00:00:00Z";
     for (order, expected) in [("", [1, 2, 3, 4, 5]), ("&order=newest", [5, 4, 3, 2, 1])] {

@@ -24,10 +24,10 @@ const LISTS: [(&str, &str, &[&str]); 36] = [
     ("/v1/project", "projects", &["/projectName"]),
     ("/v1/project/shop/service", "services", &["/serviceName"]),
     ("/v1/project/shop/stage/dev/service", "services", &["/serviceName"]),
-    ("/v1/project/shop/environment", "environments", &["/service", "/stage"]),
+    ("/v1/project/shop/environment", "items", &["/service", "/stage"]),
     ("/v1/project/shop/resource", "resources", &["/resourceURI"]),
     ("/v1/project/shop/stage/dev/resource", "resources", &["/resourceURI"]),
-    ("/v1/project/shop/shipyard/revisions", "revisions", &["/number"]),
+    ("/v1/project/shop/shipyard/revisions", "items", &["/number"]),
     ("/v1/sequence/shop", "states", &["/shkeptncontext"]),
     ("/v1/sequence-execution?project=shop", "sequenceExecutions", &["/id"]),
     ("/v1/sequence-execution?project=shop&open=true", "sequenceExecutions", &["/id"]),
@@ -36,27 +36,27 @@ const LISTS: [(&str, &str, &[&str]); 36] = [
     ("/v1/event?project=shop&keptnContext=one", "events", &["/source", "/id"]),
     ("/v1/event/triggered/deployment", "events", &["/id"]),
     ("/v1/event/triggered/deployment?project=shop", "events", &["/id"]),
-    ("/v1/tokens", "tokens", &["/name"]),
-    ("/v1/audit", "entries", &["/id"]),
+    ("/v1/tokens", "items", &["/name"]),
+    ("/v1/audit", "items", &["/id"]),
     ("/v1/log", "logs", &["/message"]),
-    ("/v1/dead-letters", "deadLetters", &["/id"]),
-    ("/v1/invalid", "invalid", &["/text"]),
-    ("/v1/pipelines", "pipelines", &["/namespace", "/name"]),
-    ("/v1/pipelines?namespace=shop", "pipelines", &["/namespace", "/name"]),
+    ("/v1/dead-letters", "items", &["/id"]),
+    ("/v1/invalid", "items", &["/text"]),
+    ("/v1/pipelines", "items", &["/namespace", "/name"]),
+    ("/v1/pipelines?namespace=shop", "items", &["/namespace", "/name"]),
     ("/v1/pipelines/shop/carts/history", "commands", &["/message"]),
     ("/v1/clusters", "items", &["/namespace", "/name"]),
     ("/v1/metricsSources", "items", &["/namespace", "/name"]),
-    ("/v1/border", "gaps", &["/kind", "/namespace", "/name"]),
-    ("/v1/schedules/shop", "schedules", &["/name"]),
-    ("/v1/webhookSubscriptions", "webhookSubscriptions", &["/namespace", "/name"]),
-    ("/v1/deliveries?namespace=shop", "deliveries", &["/id"]),
+    ("/v1/border", "items", &["/kind", "/namespace", "/name"]),
+    ("/v1/schedules/shop", "items", &["/name"]),
+    ("/v1/webhookSubscriptions", "items", &["/namespace", "/name"]),
+    ("/v1/deliveries?namespace=shop", "items", &["/id"]),
     ("/v1/githosts", "items", &["/name"]),
-    ("/v1/deploymentConfigs", "deploymentConfigs", &["/namespace", "/name"]),
-    ("/v1/deploymentConfigs/shop:cart/audit", "entries", &["/message"]),
-    ("/v1/deploymentConfigs/shop:cart/history", "deployments", &["/name", "/attempt"]),
-    ("/v1/deployments", "deployments", &["/name", "/attempt"]),
+    ("/v1/deploymentConfigs", "items", &["/namespace", "/name"]),
+    ("/v1/deploymentConfigs/shop:cart/audit", "items", &["/message"]),
+    ("/v1/deploymentConfigs/shop:cart/history", "items", &["/name", "/attempt"]),
+    ("/v1/deployments", "items", &["/name", "/attempt"]),
     ("/v1/wait", "items", &["/shkeptncontext"]),
-    ("/v1/artifactSources?namespace=shop", "artifactSources", &["/name"]),
+    ("/v1/artifactSources?namespace=shop", "items", &["/name"]),
 ];
 
 /// What each list needs before it has anything.
@@ -188,7 +188,7 @@ async fn version(stand: &mut Stand, url: &str) {
     stand.manifests(&kept).await;
     settle(stand).await;
     let open = stand.get("/v1/deployments?status=New").await.json();
-    let Some(name) = open["deployments"][0]["name"].as_str().map(|name| format!("/v1/deployments/shop:{name}")) else { return };
+    let Some(name) = open["items"][0]["name"].as_str().map(|name| format!("/v1/deployments/shop:{name}")) else { return };
     let token = sent(stand, &format!("{name}/claim"), json!({})).await["token"].as_str().unwrap().to_owned();
     assert_eq!(say(stand, &format!("{name}/finish"), &token, &json!({"exitCode": 0})).await.status, 200);
     settle(stand).await;

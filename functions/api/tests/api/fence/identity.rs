@@ -172,7 +172,7 @@ async fn claims_become_scopes() {
     let manifest = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: third\n";
     assert_eq!(stand.request(apply.body(Body::from(manifest)).unwrap()).await.status, 200);
     let audit = stand.get("/v1/audit?token=ann").await.json();
-    assert_eq!((&audit["entries"][0]["subject"], &audit["entries"][0]["action"]), (&json!("ann"), &json!("apply")), "{audit}");
+    assert_eq!((&audit["items"][0]["subject"], &audit["items"][0]["action"]), (&json!("ann"), &json!("apply")), "{audit}");
 }
 
 #[tokio::test]

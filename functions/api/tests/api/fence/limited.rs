@@ -41,7 +41,7 @@ async fn keptns_project_routes_look_at_the_project_in_the_body() {
     assert_eq!(stand.put("/v1/project", &json!({"name": "shop"})).await.status, 200);
     stand.put("/v1/project/shop/resource/shipyard.yaml", &json!({"resourceContent": shipyard(3)})).await;
     let revisions = stand.get("/v1/project/shop/shipyard/revisions").await.json();
-    let by: Vec<&str> = revisions["revisions"].as_array().unwrap().iter().map(|one| one["by"].as_str().unwrap_or("-")).collect();
+    let by: Vec<&str> = revisions["items"].as_array().unwrap().iter().map(|one| one["by"].as_str().unwrap_or("-")).collect();
     assert_eq!(by, ["token:team"; 3], "who applied it is known, whatever the request");
     let audit = stand.like("").get("/v1/audit?action=apply&project=shop").await.json();
     assert_eq!(audit["totalCount"], 3, "{audit}");

@@ -120,8 +120,8 @@ async fn a_subject_called_administrator_is_not_shown_as_the_administrator() {
         let stand = &stand;
         async move { stand.get(&format!("/v1/audit?action=control&token={name}")).await.json() }
     };
-    assert_eq!(audit(by.replace('/', "%2F")).await["entries"][0]["by"], json!(by));
-    assert_eq!(audit("administrator".into()).await["entries"][0]["by"], json!(by), "a subject is found by its name, too");
+    assert_eq!(audit(by.replace('/', "%2F")).await["items"][0]["by"], json!(by));
+    assert_eq!(audit("administrator".into()).await["items"][0]["by"], json!(by), "a subject is found by its name, too");
 }
 
 #[tokio::test]

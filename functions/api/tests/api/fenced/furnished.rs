@@ -269,7 +269,7 @@ impl One<'_> {
         );
         let page = self.stand.get(&format!("/v1/project/{p}/shipyard/revisions")).await.json();
         for (name, n) in [("newest", 0), ("older", 1)] {
-            ids.push((name, page["revisions"][n]["revision"].as_str().unwrap().to_owned()));
+            ids.push((name, page["items"][n]["revision"].as_str().unwrap().to_owned()));
         }
         ids
     }

@@ -170,7 +170,7 @@ pub async fn furnish() -> Furnished {
         integration: registered,
         subscription: subscriptions[0]["id"].as_str().unwrap().to_owned(),
         letters,
-        revisions: page["revisions"].as_array().unwrap().iter().map(revision).collect(),
+        revisions: page["items"].as_array().unwrap().iter().map(revision).collect(),
     }
 }
 

@@ -289,7 +289,7 @@ async fn the_queue_tells_order_and_holder() {
     }
     stand.trigger("shop", "dev", "delivery", "other").await;
     let told = stand.get("/v1/project/shop/queue").await.json();
-    let queues = told["queues"].as_array().unwrap();
+    let queues = told["items"].as_array().unwrap();
     assert_eq!(queues.len(), 1, "{told}");
     assert_eq!(
         (&queues[0]["holder"]["shkeptncontext"], &queues[0]["holder"]["waits"]["task"]),
@@ -298,7 +298,7 @@ async fn the_queue_tells_order_and_holder() {
     let waiting: Vec<(&Value, &Value)> =
         queues[0]["waiting"].as_array().unwrap().iter().map(|x| (&x["position"], &x["shkeptncontext"])).collect();
     assert_eq!(waiting, [(&json!(1), &json!(contexts[1])), (&json!(2), &json!(contexts[2]))]);
-    assert_eq!(stand.get("/v1/project/shop/queue?stage=prod").await.json()["queues"], json!([]));
+    assert_eq!(stand.get("/v1/project/shop/queue?stage=prod").await.json()["items"], json!([]));
     assert_eq!(stand.get("/v1/project/shop/queue?stage=prdo").await.status, 404);
     assert_eq!(stand.get("/v1/sequence/shop?labels==x").await.status, 400);
 }

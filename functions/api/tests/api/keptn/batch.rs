@@ -53,8 +53,8 @@ async fn each_event_of_a_batch_is_answered_in_order() {
     assert_eq!((empty.status, empty.json()), (200, json!({"events": []})));
     let audit = stand.get("/v1/audit?action=trigger").await.json();
     assert_eq!(audit["totalCount"], 1, "{audit}");
-    let what = audit["entries"][0]["what"].as_str().unwrap();
-    assert!(what.contains("delivery.triggered for a in context") && what.contains("for b in context c2"), "{what}");
+    let what = audit["items"][0]["what"].as_str().unwrap();
+    assert!(what.contains("triggered delivery of a in dev (") && what.contains("delivery of b in dev (c2)"), "{what}");
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ async fn told(stand: &Stand, query: &str) -> Vec<String> {
         let last = format!("{}:{}", text(&one["last"]["sequence"]), text(&one["last"]["result"]));
         format!("{} {} {} {last}{}", text(&one["stage"]), text(&one["service"]), text(&one["image"]), coming.collect::<String>())
     };
-    page["environments"].as_array().unwrap().iter().map(line).collect()
+    page["items"].as_array().unwrap().iter().map(line).collect()
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_version_runs_from_its_deployment_until_the_next() {
     stand.decide("approve", "ann").await;
     stand.execute("deployment", "warning").await;
     let all = page(&stand, "").await;
-    let prod = all["environments"][1].clone();
+    let prod = all["items"][1].clone();
     assert_eq!((&prod["image"], &prod["shkeptncontext"]), (&json!("cart:1"), &json!(first)));
     assert_eq!(
         (&prod["since"], &prod["deliveryAcceptedAt"]),
@@ -99,7 +99,7 @@ async fn pages_filters_and_what_does_not_exist() {
     let first = page(&stand, "?pageSize=2").await;
     assert_eq!((&first["totalCount"], &first["nextPageKey"]), (&json!(2), &json!("cart")));
     let second = page(&stand, "?pageSize=2&nextPageKey=cart").await;
-    assert_eq!((&second["environments"][0]["service"], &second["nextPageKey"]), (&json!("pay"), &json!("0")));
+    assert_eq!((&second["items"][0]["service"], &second["nextPageKey"]), (&json!("pay"), &json!("0")));
     assert_eq!(told(&stand, "?service=pay&stage=dev").await, ["dev pay - -:- x:1:executor"]);
     assert!(told(&stand, &format!("?service={}", "x".repeat(3000))).await.is_empty());
     for (query, status, says) in [

@@ -172,8 +172,8 @@ async fn events_that_change_evaluations_take_the_scopes_of_their_routes() {
     }
     assert_eq!((source(&mut stand).await, invalidated(&mut stand).await), (json!("dynatrace"), json!(true)));
     let audit = stand.get("/v1/audit?action=control&project=shop").await.json();
-    let what: Vec<&str> = audit["entries"].as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
-    for told in ["evaluate by dynatrace".to_owned(), format!("invalidate evaluation {}", id.as_str().unwrap())] {
+    let what: Vec<&str> = audit["items"].as_array().unwrap().iter().map(|entry| entry["what"].as_str().unwrap()).collect();
+    for told in ["chose dynatrace to evaluate by".to_owned(), format!("invalidated evaluation {}", id.as_str().unwrap())] {
         assert!(what.contains(&told.as_str()), "{told}: {audit}");
     }
 }

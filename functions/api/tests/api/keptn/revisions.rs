@@ -39,7 +39,7 @@ async fn list(stand: &Stand) -> Vec<(i64, String, bool)> {
         assert_eq!(one["by"], "administrator (ada)");
         (one["number"].as_i64().unwrap(), one["revision"].as_str().unwrap().to_owned(), one["inForce"] == true)
     };
-    page["revisions"].as_array().unwrap().iter().map(one).collect()
+    page["items"].as_array().unwrap().iter().map(one).collect()
 }
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn the_history_comes_in_pages_and_does_not_expire() {
     let (mut seen, mut key) = (vec![], "0".to_owned());
     loop {
         let page = stand.get(&format!("/v1/project/shop/shipyard/revisions?pageSize=3&nextPageKey={key}")).await.json();
-        let found = page["revisions"].as_array().unwrap();
+        let found = page["items"].as_array().unwrap();
         assert_eq!((page["totalCount"].as_u64().unwrap(), &page["pageSize"]), (found.len() as u64, &json!(3)));
         seen.extend(found.iter().map(|one| one["revision"].as_str().unwrap().to_owned()));
         key = page["nextPageKey"].as_str().unwrap().to_owned();

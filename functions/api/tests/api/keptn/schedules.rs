@@ -67,7 +67,7 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
     let (mut names, mut key) = (vec![], "0".to_owned());
     loop {
         let page = stand.get(&format!("/v1/schedules/shop?pageSize=2&nextPageKey={key}")).await.json();
-        names.extend(page["schedules"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()));
+        names.extend(page["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()));
         key = page["nextPageKey"].as_str().unwrap().to_owned();
         if key == "0" {
             break;
@@ -82,20 +82,20 @@ async fn lists_have_pages_and_what_is_deleted_triggers_nothing() {
     let gone = stand.delete("/v1/schedules/shop/a").await;
     assert_eq!(gone.status, 404, "{gone:?}");
     let listed = stand.get("/v1/schedules/shop").await.json();
-    assert_eq!((&listed["schedules"], &listed["nextPageKey"]), (&json!([]), &json!("0")), "{listed}");
+    assert_eq!((&listed["items"], &listed["nextPageKey"]), (&json!([]), &json!("0")), "{listed}");
     let before = stand.published().len();
     stand.world.pass(Span::minutes(120));
     stand.work().await;
     assert_eq!(stand.published().len(), before);
     let audit = stand.get("/v1/audit?action=delete").await.json();
-    let mut told: Vec<&str> = audit["entries"].as_array().unwrap().iter().filter_map(|entry| entry["what"].as_str()).collect();
+    let mut told: Vec<&str> = audit["items"].as_array().unwrap().iter().filter_map(|entry| entry["what"].as_str()).collect();
     told.sort_unstable();
-    assert_eq!(told, ["Schedule a", "Schedule b", "Schedule c"]);
+    assert_eq!(told, ["deleted schedule a", "deleted schedule b", "deleted schedule c"]);
     applied(&stand, &manifest("a", "cron: '0 * * * *'")).await;
     stand.work().await;
     let again = stand.get("/v1/schedules/shop/a").await.json();
     assert!(again["next"].is_string() && again["last"].is_null(), "{again}");
-    assert_eq!(stand.get("/v1/schedules/shop").await.json()["schedules"].as_array().unwrap().len(), 1);
+    assert_eq!(stand.get("/v1/schedules/shop").await.json()["items"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]

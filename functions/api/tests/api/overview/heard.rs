@@ -53,7 +53,7 @@ impl Executor {
         for same in [
             &listed["sequenceExecutions"][0]["waits"],
             &open["sequenceExecutions"][0]["waits"],
-            &environments["environments"][0]["coming"][0]["waits"],
+            &environments["items"][0]["coming"][0]["waits"],
         ] {
             assert_eq!(same, &waits, "{listed} {open} {environments}");
         }

@@ -54,10 +54,10 @@ async fn what_is_applied_is_listed_and_read_back() {
     stand.manifests(&manifest("orders", BY_REQUEST)).await;
 
     let list = stand.get("/v1/pipelines?namespace=shop&pageSize=1").await.json();
-    assert_eq!((&list["pipelines"][0]["name"], &list["nextPageKey"]), (&json!("carts"), &json!("carts")), "{list}");
-    assert_eq!(list["pipelines"][0]["environments"], json!(["dev", "staging", "prod"]));
+    assert_eq!((&list["items"][0]["name"], &list["nextPageKey"]), (&json!("carts"), &json!("carts")), "{list}");
+    assert_eq!(list["items"][0]["environments"], json!(["dev", "staging", "prod"]));
     let rest = stand.get("/v1/pipelines?namespace=shop&nextPageKey=carts").await.json();
-    assert_eq!((&rest["pipelines"][0]["name"], &rest["nextPageKey"]), (&json!("orders"), &json!("0")));
+    assert_eq!((&rest["items"][0]["name"], &rest["nextPageKey"]), (&json!("orders"), &json!("0")));
     assert_eq!(stand.get("/v1/pipelines?namespace=default").await.json()["totalCount"], 0);
 
     let manifest = stand.get("/v1/pipelines/shop/carts/manifest").await;
@@ -95,7 +95,7 @@ async fn without_a_namespace_the_pipelines_of_all_are_listed_in_pages() {
         let (mut listed, mut key) = (vec![], String::new());
         while key != "0" {
             let page = stand.get(&format!("/v1/pipelines?pageSize={size}&nextPageKey={key}")).await.json();
-            let pipelines = page["pipelines"].as_array().unwrap();
+            let pipelines = page["items"].as_array().unwrap();
             assert!(pipelines.len() <= size, "{page}");
             let of = |one: &Value| format!("{}/{}", one["namespace"].as_str().unwrap(), one["name"].as_str().unwrap());
             listed.extend(pipelines.iter().map(of));
@@ -150,16 +150,15 @@ async fn the_state_tells_each_environment() {
         (&json!("staging"), &json!("https://git.test/o/r"), &json!(1), &json!(false))
     );
     let listed = stand.get("/v1/pipelines?namespace=shop").await.json();
-    assert_eq!((&listed["pipelines"][0]["run"], &listed["pipelines"][0]["revision"]), (&json!(2), &json!("v2")));
+    assert_eq!((&listed["items"][0]["run"], &listed["items"][0]["revision"]), (&json!(2), &json!("v2")));
 
     stand.observe("staging", "v2/R").await;
     stand.observe("dev", "v3/R").await;
     let history = stand.get(&format!("{CARTS}/history?pageSize=1")).await.json();
-    assert_eq!((&history["promotions"][0]["revision"], &history["totalCount"]), (&json!("v2"), &json!(1)), "{history}");
+    assert_eq!((&history["items"][0]["revision"], &history["totalCount"]), (&json!("v2"), &json!(1)), "{history}");
     let next = history["nextPageKey"].as_str().unwrap().replace('#', "%23");
     let rest = stand.get(&format!("{CARTS}/history?nextPageKey={next}")).await.json();
-    let all =
-        [&history["promotions"], &rest["promotions"]].map(|page| page[0]["environment"].as_str().unwrap_or_default().to_owned());
+    let all = [&history["items"], &rest["items"]].map(|page| page[0]["environment"].as_str().unwrap_or_default().to_owned());
     assert!(all.contains(&"staging".to_owned()) && all.contains(&"prod".to_owned()), "{all:?}");
     assert_eq!(stand.get(&format!("{CARTS}/history?nextPageKey=%00")).await.status, 400);
 }

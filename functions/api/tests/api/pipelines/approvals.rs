@@ -287,7 +287,7 @@ async fn every_obeyed_command_is_in_the_history_once() {
     ];
     assert_eq!(shown(&history), expected, "{history}");
     // The second suspension changed nothing, and the abortion in prod was refused.
-    let promotions = history["promotions"].as_array().unwrap().len();
+    let promotions = history["items"].as_array().unwrap().len();
     assert_eq!((history["totalCount"].as_u64(), promotions > 0), (Some((promotions + expected.len()) as u64), true));
     let (mut paged, mut key) = (vec![], String::new());
     while key != "0" {

@@ -54,7 +54,7 @@ async fn a_target_that_cannot_be_read_is_a_condition_whoever_is_next() {
         json!([{"environment": "prod", "reason": "TargetNotReadable", "message": "nothing has been reported about prod yet"}]);
     assert_eq!((&state["conditions"], &state["environments"][2]["conditions"]), (&unreadable, &unreadable), "{state}");
     let listed = stand.get("/v1/pipelines?namespace=shop").await.json();
-    assert_eq!(listed["pipelines"][0]["conditions"], unreadable);
+    assert_eq!(listed["items"][0]["conditions"], unreadable);
     let explained = stand.get(&format!("{CARTS}/explain")).await.json();
     assert_eq!(explained["environments"][2]["reason"], "TargetNotReadable");
     stand.observe("prod", "v1/R").await;

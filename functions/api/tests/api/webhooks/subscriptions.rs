@@ -101,7 +101,7 @@ async fn a_subscription_is_applied_listed_read_and_deleted() {
     assert_eq!(stand.get("/v1/webhookSubscriptions/shop/slack/manifest").await.text, SLACK);
     stand.manifests(&SLACK.replace("namespace: shop", "namespace: other")).await;
     let names = |list: &Value| -> Vec<String> {
-        let all = list["webhookSubscriptions"].as_array().unwrap();
+        let all = list["items"].as_array().unwrap();
         all.iter().map(|item| format!("{}/{}", item["namespace"].as_str().unwrap(), item["name"].as_str().unwrap())).collect()
     };
     assert_eq!(names(&stand.get("/v1/webhookSubscriptions").await.json()), ["other/slack", "shop/slack"]);
@@ -159,7 +159,7 @@ async fn one_that_is_disabled_says_why_and_is_resumed_by_a_person() {
     assert_eq!(stand.post("/v1/webhookSubscriptions/shop/slack/resume", &json!({})).await.status, 200, "it counts once");
     assert_eq!(stand.post("/v1/webhookSubscriptions/shop/other/resume", &json!({})).await.status, 404);
     let audit = stand.get("/v1/audit?action=control").await.json();
-    assert_eq!(audit["entries"].as_array().map(Vec::len), Some(2), "{audit}");
+    assert_eq!(audit["items"].as_array().map(Vec::len), Some(2), "{audit}");
 }
 
 async fn redeliver(stand: &Stand, delivery: &str, key: &str) -> Answer {
@@ -177,13 +177,13 @@ async fn deliveries_are_listed_and_delivered_again() {
     let done = deliver(&stand, "e-2", 200).await;
 
     let list = stand.get("/v1/deliveries?namespace=shop&webhook=slack").await.json();
-    let ids: Vec<&str> = list["deliveries"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = list["items"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [done.as_str(), failed.as_str()], "newest first");
     assert_eq!(stand.get("/v1/deliveries?namespace=shop&webhook=other").await.json()["totalCount"], 0);
     let page = stand.get("/v1/deliveries?namespace=shop&pageSize=1").await.json();
     let key = page["nextPageKey"].as_str().unwrap().replace('#', "%23");
     let next = stand.get(&format!("/v1/deliveries?namespace=shop&pageSize=1&nextPageKey={key}")).await.json();
-    assert_eq!((&page["deliveries"][0]["id"], &next["deliveries"][0]["id"]), (&json!(done), &json!(failed)));
+    assert_eq!((&page["items"][0]["id"], &next["items"][0]["id"]), (&json!(done), &json!(failed)));
 
     let one = stand.get(&format!("/v1/deliveries/shop/{failed}")).await.json();
     assert_eq!((&one["status"], &one["webhook"]), (&json!("waiting"), &json!("slack")));

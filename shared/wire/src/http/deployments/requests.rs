@@ -322,7 +322,6 @@ page! {
     /// A page of artifact sources: `GET /v1/artifactSources`.
     ArtifactSourcePage of ArtifactSourceState;
     /// By name.
-    "artifactSources"
 }
 
 /// An artifact source.

@@ -8,7 +8,6 @@ page! {
     /// A page of what happened, newest first: `GET /v1/pipelines/{namespace}/{name}/history`.
     PipelineHistoryPage of PastPromotion, and Commands, sized "How many promotions and commands a page has at most.";
     /// Promotions that are over, newest first.
-    "promotions"
 }
 
 /// What a page of the history has beside promotions; its members count, too.

@@ -115,7 +115,6 @@ page! {
     /// A page of clusters (`GET /v1/clusters`) or git hosts (`GET /v1/githosts`).
     RegisteredPage of Registered;
     /// By namespace and name.
-    "items"
 }
 
 /// A registered cluster or git host.

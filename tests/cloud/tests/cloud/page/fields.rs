@@ -15,12 +15,12 @@ pub fn tests() -> Vec<Test<Bed>> {
     ]
 }
 
-/// A page whose requests for these paths have these answers; what it sends is accepted.
-fn open<'a>(bed: &'a Bed, secret: &str, answers: &Value, address: &str) -> Result<Page<'a>, Problem> {
+/// A page whose requests for these paths have these answers. What it sends is accepted: a method before the path says with what.
+pub(super) fn open<'a>(bed: &'a Bed, secret: &str, answers: &Value, address: &str) -> Result<Page<'a>, Problem> {
     let page = Page::signed_in(bed, secret)?;
     page.browser.before(&format!(
-        "if (window.keelwayTest) keelwayTest.answer = (method, path) => method === 'POST' ? {{body: {{}}}} : \
-         ({answers})[path] && {{body: ({answers})[path]}};"
+        "if (window.keelwayTest) keelwayTest.answer = (method, path) => {{ const known = {answers}; \
+         return method === 'GET' ? known[path] && {{body: known[path]}} : {{body: known[`${{method}} ${{path}}`] ?? {{}}}}; }};"
     ))?;
     page.open(address)?;
     Ok(page)
@@ -99,7 +99,7 @@ fn canary(bed: &Bed) -> Outcome {
     let alarms = json!([{"name": "errors", "on": true, "since": "2026-11-27T10:00:00.000Z"}, {"name": "latency"}]);
     let status = json!({"namespace": scene.project, "name": "greeter", "latestVersion": 4, "latest": latest, "triggers": [], "reason": "", "message": "",
         "resourceVersion": "1", "alarms": alarms});
-    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): {"deployments": [], "nextPageKey": "0"}});
+    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): {"items": [], "nextPageKey": "0"}});
     let page = open(bed, &scene.token, &answers, &format!("#/deployments/{}/greeter", scene.project))?;
     let browser = &page.browser;
     browser.until_text("main", "20 % of the requests")?;
@@ -127,7 +127,7 @@ fn closures(bed: &Bed) -> Outcome {
     let plan = json!({"environments": [{"name": "dev", "windows": [], "closures": []}, {"name": "prod", "windows": ["deny 0 18 * * FRI for 62h UTC: weekend"],
         "closures": [{"from": "2026-12-04T18:00:00.000Z", "until": "2026-12-07T08:00:00.000Z", "reason": "weekend"}]}]});
     let answers = json!({
-        "/v1/pipelines": {"pipelines": [{"namespace": scene.project, "name": "carts", "appliedAt": "2026-11-01T10:00:00.000Z"}], "nextPageKey": "0"},
+        "/v1/pipelines": {"items": [{"namespace": scene.project, "name": "carts", "appliedAt": "2026-11-01T10:00:00.000Z"}], "nextPageKey": "0"},
         format!("/v1/pipelines/{}/carts/plan", scene.project): plan,
         "/v1/wait": {"items": [], "cut": [], "nextPageKey": "0", "now": "2026-11-27T12:00:00.000Z"},
     });

@@ -3,10 +3,11 @@
 use super::{Page, Scene};
 use crate::bed::Bed;
 use crate::shell::Shell;
+use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub fn tests() -> Vec<Test<Bed>> {
     vec![
@@ -69,21 +70,29 @@ fn appears(bed: &Bed, decide: impl Fn(&Scene, &Page<'_>) -> Outcome) -> Outcome 
     }
 
     decide(&scene, &page)?;
-    // Each look lets the time between two polls pass.
-    let seen = |so: &str| browser.until(&format!("keelwayTest.advance(15_000).then(() => {so})"));
+    let api = bed.stack.api();
+    let path = format!("/v1/project/{}/environment?service=cart&stage=staging", scene.project);
+    let cell = || -> Result<Value, Problem> { bed.stack.wait(api.get(&path))?.fine("the environment") };
+    let told = || Ok((cell()?["items"][0]["coming"][0]["waits"]["task"] == "deployment").then_some(()));
+    until("the API to say so", told, || format!("{:?}", cell()))?;
+    // From now on, the page has three seconds.
+    let seen = |what: &str, so: &str| -> Outcome {
+        let so = browser.run(&format!("return keelwayTest.advance(3_000).then(() => {so});"), &[])?;
+        ensure(so == true, || format!("{what} does not show it after three seconds: {}", browser.text("main").unwrap_or_default()))
+    };
 
     browser.choose(&matrix)?;
     let cell = "[...document.querySelectorAll('tbody tr')].find((r) => r.innerText.startsWith('cart'))?.innerText ?? ''";
-    seen(&format!("!({cell}).includes('approval') && ({cell}).includes('deploy')"))?;
+    seen("the matrix", &format!("!({cell}).includes('approval') && ({cell}).includes('deploy')"))?;
     let kept = "[window.same, document.activeElement.type, document.activeElement.value, scrollY]";
     same("the matrix afterwards", browser.value(kept)?, json!([true, "search", "a", 40]))?;
     browser.choose(&waits)?;
     // On a slow machine, it is there for another reason: nobody deploys.
     let row = format!("[...document.querySelectorAll('main tbody tr')].find((r) => r.innerHTML.includes('{}'))", scene.context);
-    seen(&format!("!({row})?.innerText.includes('Approve')"))?;
+    seen("the inbox", &format!("!({row})?.innerText.includes('Approve')"))?;
     same("the waits afterwards", browser.value("window.same")?, json!(true))?;
     browser.choose(&delivery)?;
-    seen("![...document.querySelectorAll('main button')].some((b) => b.innerText.includes('Approve'))")?;
+    seen("the delivery", "![...document.querySelectorAll('main button')].some((b) => b.innerText.includes('Approve'))")?;
     let kept = "[window.same, document.activeElement.name, document.activeElement.value]";
     same("the delivery afterwards", browser.value(kept)?, json!([true, "reason", "half a sen"]))
 }

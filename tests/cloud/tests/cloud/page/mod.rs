@@ -7,11 +7,13 @@ mod evaluations;
 mod fields;
 mod histories;
 mod live;
+mod operations;
 mod pictures;
 mod provider;
 mod readers;
 mod safe;
 mod screens;
+mod shipyard;
 mod sign_in;
 mod size;
 mod trouble;
@@ -38,6 +40,8 @@ pub fn tests() -> Vec<Test<Bed>> {
         histories::tests(),
         evaluations::tests(),
         fields::tests(),
+        operations::tests(),
+        shipyard::tests(),
         sign_in::tests(),
         pictures::tests(),
     ];
@@ -125,7 +129,7 @@ fn token(bed: &Bed, project: &str, scopes: &[&str]) -> Result<String, Problem> {
 /// Every screen, of a project and a context; what is of something else is of `NAME`.
 fn addresses(project: &str, context: &str) -> Vec<String> {
     let screens = "environments deliveries waits pipelines pipelines/P/NAME deployments deployments/P/NAME calendar shipyard shipyard/P \
-                   evaluations evaluations/P/dev/NAME operations/invalid operations/webhooks operations/tokens operations/audit operations/limits";
+                   evaluations evaluations/P/dev/NAME operations/dead-letters operations/invalid operations/webhooks operations/tokens operations/audit operations/limits";
     let of = |screen: &str| format!("#/{}", screen.replace("/P", &format!("/{project}")));
     screens.split_whitespace().map(of).chain([format!("#/delivery/{project}/{context}")]).collect()
 }
