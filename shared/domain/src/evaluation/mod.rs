@@ -21,7 +21,7 @@ pub use finish::{Objectives, finish};
 pub use indicators::{BUILT_IN, Place, Queries, QueryError, merged, query};
 pub use judge::judge;
 pub use note::Note;
-pub use number::parse as number;
+pub use number::{parse as number, shown};
 pub use results::{Details, Earlier, Finished, Indicator, Judged, Judgement, Measured, Provided, Target, Value};
 pub use slo::{CompareWith, Comparison, Criteria, Include, Objective, Slo, TotalScore};
 pub use source::{CloudWatch, MetricsApi, MetricsSource, Period, Prometheus, Query};
