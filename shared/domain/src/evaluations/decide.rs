@@ -1,7 +1,7 @@
 //! What an input does to the evaluations of a service. Pure and total.
 
 use super::announce::{self, About};
-use super::answer::Answer;
+use super::answer::{Answer, Asker};
 use super::state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, Told, words};
 use crate::cause::Cause;
 use crate::evaluation::{Earlier, Finished, Judged, Measured, Objectives, Period, Provided, finish};
@@ -114,8 +114,8 @@ pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     let record = Record::after(x.record, facts.cause, facts.now);
     let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: vec![] };
     match input {
-        Input::Triggered(asked) if x.knows(&asked.id) => match answered(&mut step.next, asked) {
-            Some(again) => step.record.sends.push(again),
+        Input::Triggered(asked) if x.knows(&asked.id) => match asked_again(&mut step.next, asked) {
+            Some(order) => step.record.sends.extend(order),
             None => return Decision::Settle,
         },
         Input::Triggered(asked) => step.begin(asked),
@@ -163,13 +163,18 @@ fn asked<'o>(open: &'o mut Open, get_sli: &str) -> Option<&'o mut bool> {
     }
 }
 
-/// A pipeline that asks once more for an evaluation that has ended has not got the answer: it is told again. The message of an
-/// earlier time says nothing new.
-fn answered(x: &mut Service, asked: &Asked) -> Option<Order> {
+/// A pipeline asks once more, because it has got no answer. Of an evaluation that has ended, it is told again; otherwise it is told
+/// when that ends. `None`: it is the message of an earlier time, which says nothing new.
+fn asked_again(x: &mut Service, asked: &Asked) -> Option<Option<Order>> {
+    let asker = asked.asker.as_ref()?;
+    let newer = |known: &&mut Asker| asker.time > known.time;
+    if let Some(open) = x.open.iter_mut().find(|open| open.id == asked.id) {
+        open.asker.as_mut().filter(newer)?.time = asker.time;
+        return Some(None);
+    }
     let told = x.past.iter_mut().find(|past| past.id == asked.id)?.told.as_mut()?;
-    let asker = asked.asker.as_ref().filter(|asker| asker.time > told.asker.time)?;
-    told.asker = asker.clone();
-    Some(Order::Tell { id: asked.id.clone(), told: told.clone() })
+    Some(&mut told.asker).filter(newer)?.time = asker.time;
+    Some(Some(Order::Tell { id: asked.id.clone(), told: told.clone() }))
 }
 
 /// Whether the evaluation with this trigger is void, and its context. One that is under way will have been void when it ends: the

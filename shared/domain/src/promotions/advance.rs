@@ -50,8 +50,8 @@ impl Step<'_> {
         self.events.push(about(&self.next, environment, promotion, what, detail, self.facts.now));
     }
 
-    /// Remembers since when each environment has been healthy on its revision, and which cannot be read. An evaluation counts as long
-    /// as the revision stays healthy.
+    /// Remembers since when each environment has been healthy on its revision, and which cannot be read. An evaluation counts as
+    /// long as the revision stays healthy.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
             let unreadable = observe::unreadable(environment, self.facts.observations);

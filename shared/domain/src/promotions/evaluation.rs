@@ -138,8 +138,8 @@ impl Environment {
 }
 
 impl Step<'_> {
-    /// Orders the evaluation that the promotion into an environment waits for, as soon as the soak time of the environment before is
-    /// over; and again if nobody answers. What other gates wait for does not matter: whoever approves can see what it came to.
+    /// Orders the evaluation that the promotion into an environment waits for, as soon as the soak time of the environment before
+    /// is over; and again if nobody answers. What other gates wait for does not matter: whoever approves can see what it came to.
     pub fn evaluate(&mut self, place: usize) {
         let Some(definition) = self.facts.definition else { return };
         let Some(before) = place.checked_sub(1).and_then(|before| definition.environments.get(before)) else { return };

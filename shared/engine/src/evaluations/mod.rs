@@ -1,8 +1,9 @@
 //! The evaluations engine: Keptn's lighthouse. The evaluations of a service in a stage are the subject of its messages.
 //!
-//! A sequence's task `evaluation` comes over the bus, and a pipeline's order as a message ([`asked`]). If the project has objectives for the service, or names a source of metrics,
-//! the engine answers the task: it asks the source ([`measure`]), or a service on the bus with `get-sli.triggered`, and judges what
-//! it gets ([`decide`]). What is asked where is in [`files`] and [`sources`].
+//! A sequence's task `evaluation` comes over the bus, and a pipeline's order as a message ([`asked`]). If the project has
+//! objectives for the service, or names a source of metrics, the engine answers the task: it asks the source ([`measure`]), or a
+//! service on the bus with `get-sli.triggered`, and judges what it gets ([`decide`]). What is asked where is in [`files`] and
+//! [`sources`].
 
 mod asked;
 mod chosen;

@@ -2,9 +2,9 @@
 
 use super::message::Message;
 use super::{NAME, codec, keys};
-use crate::promotions;
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
+use crate::promotions;
 use crate::protocol::{Letter, Place, Subject};
 use keelway_domain::evaluations::{Asker, Order, Record, SOURCE, Service, Told};
 use keelway_domain::event::CloudEvent;

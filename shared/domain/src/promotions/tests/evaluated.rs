@@ -118,7 +118,13 @@ fn without_objectives_the_gate_stays_closed_and_says_what_to_write() {
 fn one_that_could_not_be_made_keeps_the_gate_closed() {
     let (mut stand, _) = soaked(gated());
     let message = "prometheus answered 503 (5 times)";
-    stand.answer(&Answer { status: Status::Errored, result: TaskResult::Fail, message: message.into(), evaluated: false, ..pass() });
+    stand.answer(&Answer {
+        status: Status::Errored,
+        result: TaskResult::Fail,
+        message: message.into(),
+        evaluated: false,
+        ..pass()
+    });
     let said = &stand.x.condition.message;
     assert_eq!(said, &format!("the evaluation of v2 in staging could not be made: {message}: mend that and retry"));
     assert_eq!(stand.attempts(), ["staging v2"]);
