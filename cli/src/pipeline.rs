@@ -184,6 +184,8 @@ fn gate(environment: &EnvironmentState, promotion: &PromotionState, now: Option<
     let (mark, what) = match promotion.reason.as_str() {
         "Soaking" => (Mark::Waits, "soak".to_owned()),
         "WindowClosed" => (Mark::Waits, "window".to_owned()),
+        "Evaluating" => (Mark::Waits, "evaluation".to_owned()),
+        "EvaluationFailed" => (Mark::Fail, one_line(&promotion.message, 160)),
         "Suspended" => (Mark::Held, "suspended".to_owned()),
         "Held" => {
             let on = environment.hold.as_ref().map(|hold| format!(" on {}", revision(&hold.revision))).unwrap_or_default();
@@ -243,6 +245,12 @@ fn hints(state: &PipelineState) -> Vec<Hint> {
                 hints.push(Hint {
                     command: format!("keelway pipeline retry {of} {name}"),
                     about: format!("{subject} failed for {name}"),
+                });
+            }
+            ("waiting", "EvaluationFailed") => {
+                hints.push(Hint {
+                    command: format!("keelway pipeline retry {of} {name}"),
+                    about: format!("{subject} is evaluated once more before {name}"),
                 });
             }
             ("succeeded", _) if promotion.completed => {

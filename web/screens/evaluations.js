@@ -6,7 +6,7 @@ import { act, chooser, facts, filters, follow, loading, more, noProject, search,
 import { api, path } from "../lib/api.js";
 import { between, moment, short } from "../lib/time.js";
 import { may } from "../lib/session.js";
-import { oneLine, shortId } from "../lib/words.js";
+import { oneLine, revision, shortId } from "../lib/words.js";
 import { to } from "../lib/router.js";
 
 const PAGE = 20;
@@ -110,7 +110,9 @@ function one([project, stage, service], held) {
         Result: state(verdict(x)), Message: oneLine(x.message, 600), Notes: (x.notes ?? []).map((note) => html`<div>⚠ ${oneLine(note, 400)}</div>`),
         Window: `${moment(x.start)} to ${moment(x.end)}, ${between(x.start, x.end)}`, Provider: x.provider,
         "Compared with": x.evaluated && ((x.comparedEvents ?? []).length ? x.comparedEvents.map(link) : "nothing: no earlier run counts"),
-        Delivery: html`<a href=${to("delivery", project, x.context)}>${shortId(x.context)}</a>`,
+        ...(x.pipeline
+          ? { Pipeline: html`<a href=${to("pipelines", ...x.pipeline.split("/"))}>${x.pipeline}</a> <span class="dim">${revision(x.revision ?? "")} in ${x.environment}</span>` }
+          : { Delivery: html`<a href=${to("delivery", project, x.context)}>${shortId(x.context)}</a>` }),
       })}
       ${counts && may("trigger", project) ? html`<p class="buttons">${act("Invalidate", "", "Later runs are not compared with it any more. What it has decided stays decided.",
         `keelway evaluation invalidate ${quoted(x.id)}`, (_, key) => api.post(`${base}/${encodeURIComponent(x.id)}/invalidate`, undefined, key), { title: `Invalidate the run of ${moment(x.end)}`, kind: "danger", danger: true })}</p>` : nothing}

@@ -75,12 +75,13 @@ function one({ parts: [namespace, name] }) {
     if (!trigger && !waits) return nothing;
     const going = it && !it.completed && !(it.phase in ENDS && it.phase !== "failed");
     const failed = it && ["failed", "abandoned", "rejected"].includes(it.phase);
+    const again = why?.reason === "EvaluationFailed" ? "The soak time until now is evaluated." : `${it?.revision} is attempted once more. Approvals stay.`;
     return html`${waits ? html`<button class="primary" @click=${() => decidePipeline(about, "approve")}>Approve ${e.name}</button>
         <button @click=${() => decidePipeline(about, "decline")}>Decline ${e.name}</button>` : nothing}
       ${!trigger ? nothing : e.hold
         ? html`<button @click=${() => order("release", `Release ${e.name}`, "Revisions are promoted into it again.", where)}>Release ${e.name}</button>`
         : html`<button @click=${() => order("hold", `Hold ${e.name}`, `No other revision is promoted into it${e.healthy ? ` than ${e.healthy.revision}` : ""}. What runs there stays.`, where)}>Hold ${e.name}</button>`}
-      ${trigger && (failed || going) ? html`<button @click=${() => order("retry", `Retry ${e.name}`, `${it.revision} is attempted once more. Approvals stay.`, where)}>Retry ${e.name}</button>` : nothing}
+      ${trigger && (failed || going) ? html`<button @click=${() => order("retry", `Retry ${e.name}`, again, where)}>Retry ${e.name}</button>` : nothing}
       ${trigger && going && it.attempts ? html`<button class="danger" @click=${() => order("abort", `Abort ${e.name}`, "The present attempt ends: its pull request is closed, its sequence aborted.", { ...where, danger: true })}>Abort ${e.name}</button>` : nothing}`;
   }
 
@@ -90,7 +91,8 @@ function one({ parts: [namespace, name] }) {
     if (!why) return nothing;
     if (why.done) return state({ sign: "pass", what: "done" });
     const person = ["ApprovalNeeded", "Held", "Suspended"].includes(why.reason);
-    return html`${state({ sign: person ? "person" : "waits", what: oneLine(why.message || why.reason, 300) })}${why.remedy ? html`<div class="dim">${oneLine(why.remedy, 300)}</div>` : nothing}`;
+    const sign = why.reason === "EvaluationFailed" ? "fail" : person ? "person" : "waits";
+    return html`${state({ sign, what: oneLine(why.message || why.reason, 300) })}${why.remedy ? html`<div class="dim">${oneLine(why.remedy, 300)}</div>` : nothing}`;
   }
 
   function request(e) {

@@ -13,9 +13,9 @@ import { moment } from "../lib/time.js";
 const GROUPS = [
   ["person", "Waits for a person", (item) => item.group === "person"],
   ["failing", "Does not go on as it is", (item) => item.group === "failing"],
-  ["window", "Windows and delays", (item) => item.group === "waiting" && /window|delay|soaking/i.test(item.reason)],
+  ["window", "Windows and delays", (item) => item.group === "waiting" && /window|delay|soaking|evaluating/i.test(item.reason)],
   ["lane", "Waits for its turn", (item) => item.group === "waiting" && item.reason === "lane"],
-  ["other", "Waits for something else", (item) => item.group === "waiting" && item.reason !== "lane" && !/window|delay|soaking/i.test(item.reason)],
+  ["other", "Waits for something else", (item) => item.group === "waiting" && item.reason !== "lane" && !/window|delay|soaking|evaluating/i.test(item.reason)],
 ];
 
 const key = (item) => JSON.stringify([item.engine, item.project, item.name, item.shkeptncontext, item.stage, item.environment, item.id, item.reason, item.version]);

@@ -202,7 +202,11 @@ fn show(one: &EvaluationView, format: crate::args::Format) -> Result<(), CliErro
     if format.is_data() {
         return say_data(one, format);
     }
-    say(&format!("evaluation {} of {} in {} of {}, context {}", one.id, one.service, one.stage, one.project, one.context))?;
+    let of = match (&one.pipeline, &one.environment, &one.revision) {
+        (Some(pipeline), Some(environment), Some(revision)) => format!("for pipeline {pipeline}, {revision} in {environment}"),
+        _ => format!("context {}", one.context),
+    };
+    say(&format!("evaluation {} of {} in {} of {}, {of}", one.id, one.service, one.stage, one.project))?;
     say(&format!("window {} to {}, source {}", one.start, one.end, if one.provider.is_empty() { "none" } else { &one.provider }))?;
     let results = one.indicators.as_deref().unwrap_or_default();
     if !results.is_empty() {

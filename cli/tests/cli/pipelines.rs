@@ -46,6 +46,8 @@ fn every_wait_and_every_end_says_why() {
         soaking,
         with(to("waiting", gate("Held")), json!({"hold": by_ann("")})),
         quorum,
+        to("waiting", gate("Evaluating")),
+        to("waiting", json!({"reason": "EvaluationFailed", "message": "the evaluation of 1.4.0 in dev failed with a score of 50"})),
         to("attempting", json!({"attempts": 2, "attemptedAt": at(40)})),
         to("created", json!({"keptnContext": "139a703f-1f7e-5abc-8123-5d2a5ef11ecf", "attemptedAt": at(40)})),
         to("failed", with(failed.clone(), json!({"retryAt": "2026-11-21T08:01:10.000Z"}))),
@@ -165,17 +167,24 @@ fn explain_names_the_gate_and_when_it_opens() {
         "1.4.0 waits for approval for production",
         "approve 1.4.0 for production, or reject it",
     );
+    let failed = one(
+        "staging",
+        "EvaluationFailed",
+        "the evaluation of 1.4.0 in dev failed with a score of 50: error_rate is 2.5, not <1",
+        "mend what the message names, and retry staging",
+    );
     let again = with(
         one("eu", "Broken", "the host answered 500", "nothing: it is attempted again; or retry it now"),
         json!({"opens": at(59)}),
     );
-    let answer = json!({"namespace": "shop", "name": "carts", "revision": "1.4.0", "environments": [needed, again], "now": NOW});
+    let answer =
+        json!({"namespace": "shop", "name": "carts", "revision": "1.4.0", "environments": [failed, needed, again], "now": NOW});
     api.can("GET /v1/pipelines/shop/carts/explain", answer.clone());
     insta::assert_snapshot!(api.run(&["pipeline", "explain", "carts", "-p", "shop", "--ascii"]).out);
     let one = api.run(&["pipeline", "explain", "shop/carts", "--environment", "production"]);
     assert_eq!((one.code, one.out.contains("approve 1.4.0"), one.out.contains("500")), (0, true, false), "{}", one.out);
     let none = api.run(&["pipeline", "explain", "shop/carts", "-e", "prod"]);
-    assert_eq!(none.err, "error: there is no environment \"prod\" in shop/carts: it has production, eu\n");
+    assert_eq!(none.err, "error: there is no environment \"prod\" in shop/carts: it has staging, production, eu\n");
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub fn about(incoming: &Incoming) -> About {
         Body::Own(message) => {
             let kind = match message {
                 Message::Measure { .. } => "measure",
+                Message::Evaluate { .. } => "evaluate",
                 Message::Wake { .. } => "wake",
                 Message::Over { .. } => "over",
             };

@@ -23,6 +23,7 @@ fn of_message(message: &Message) -> About {
         Message::Ended { to, .. } => ("ended", to),
         Message::Seen { to, .. } => ("seen", to),
         Message::Closed { to, .. } => ("closed", to),
+        Message::Evaluated { to, .. } => ("evaluated", to),
         Message::Command { to, .. } => ("command", to),
     };
     of_pipeline(kind, to)

@@ -33,6 +33,7 @@ fn definition(n: usize) -> Definition {
         name: name.to_owned(),
         promotion: None,
         soak: None,
+        evaluation: None,
     };
     Definition {
         app: app(n),

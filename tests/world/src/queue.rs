@@ -111,6 +111,10 @@ pub struct QueueTwin {
     pub dead: Vec<(u64, Queued)>,
     /// After so many receives a message is dead.
     pub max_receives: u32,
+    /// The engine that a world has not, if something is sent to one: nobody receives that.
+    pub absent: Option<&'static str>,
+    /// What was sent to it, each message once.
+    pub sent_away: Vec<String>,
     schedules: BTreeMap<String, (Timestamp, String, String)>,
     /// Their names by the times at which they fire.
     due: BTreeSet<(Timestamp, String)>,
@@ -130,6 +134,8 @@ impl Default for QueueTwin {
             messages: BTreeMap::new(),
             dead: vec![],
             max_receives: 10,
+            absent: None,
+            sent_away: vec![],
             schedules: BTreeMap::new(),
             due: BTreeSet::new(),
         }
@@ -147,6 +153,7 @@ impl QueueTwin {
         self.dead.is_empty()
             && other.dead.is_empty()
             && self.max_receives == other.max_receives
+            && self.sent_away == other.sent_away
             && self.schedules == other.schedules
             && self.messages.values().eq(other.messages.values())
     }
@@ -167,11 +174,21 @@ impl QueueTwin {
         }
         let taken = if busy { bodies.len() / 2 } else { bodies.len() };
         for text in &bodies[..taken] {
+            if self.absent == Some(engine) {
+                self.send_away(text);
+                continue;
+            }
             // An envelope of the bus is an event; everything else is the engine's own.
             let event = serde_json::from_str(text).ok().and_then(|json: Value| from_bus_envelope(&json, now).ok());
             self.push(now, engine, event.map_or_else(|| Parcel::Own(text.clone()), Parcel::Event), Span(0));
         }
         Ok((0..bodies.len()).map(|i| (i >= taken).then(|| "InternalError".to_owned())).collect())
+    }
+
+    fn send_away(&mut self, text: &str) {
+        if !self.sent_away.iter().any(|sent| sent == text) {
+            self.sent_away.push(text.to_owned());
+        }
     }
 
     /// Puts what was received from this message into its queue once more.

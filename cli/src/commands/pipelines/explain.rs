@@ -67,7 +67,9 @@ fn environment(explanation: &Explanation, one: &Explained, width: usize, look: &
     let mark = match one.reason.as_str() {
         _ if one.done => Mark::Pass,
         "ApprovalNeeded" | "Suspended" | "Held" | "PullRequestOpen" => Mark::Held,
-        "Rejected" | "Abandoned" | "RevisionAbandoned" | "TargetNotReadable" | "NoPromotionConfigured" => Mark::Fail,
+        "Rejected" | "Abandoned" | "RevisionAbandoned" | "TargetNotReadable" | "NoPromotionConfigured" | "EvaluationFailed" => {
+            Mark::Fail
+        }
         _ => Mark::Waits,
     };
     let message = if one.done { "runs it, and is healthy".to_owned() } else { one_line(&one.message, 1000) };

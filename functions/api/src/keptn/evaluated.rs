@@ -5,7 +5,7 @@ use crate::fence::allowed::{Allowed, act, scope};
 use crate::fence::input::{Json, Path};
 use crate::fence::problem::{Answer, Refused};
 use keelway_domain::evaluation::Period;
-use keelway_domain::evaluations::{Ended, Open, Past, Phase};
+use keelway_domain::evaluations::{Asker, Ended, Open, Past, Phase};
 use keelway_domain::time::Timestamp;
 use keelway_engine::evaluations::{Evaluation, is_name};
 use keelway_engine::ports::Ports;
@@ -156,7 +156,7 @@ fn under_way(shown: EvaluationView, open: &Open) -> EvaluationView {
         due: open.phase.at().rfc3339(),
         provider: open.provider.clone(),
         message,
-        ..within(shown, Some(open.period))
+        ..within(asked_by(shown, open.asker.as_ref()), Some(open.period))
     }
 }
 
@@ -173,6 +173,7 @@ fn over(shown: EvaluationView, past: &Past, ended: Option<&Ended>) -> Evaluation
     };
     let Some(ended) = ended else { return shown };
     let text = |name: &str| ended.finished.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let shown = asked_by(shown, ended.asker.as_ref());
     EvaluationView {
         begun: ended.began.rfc3339(),
         provider: ended.provider.clone(),
@@ -183,6 +184,16 @@ fn over(shown: EvaluationView, past: &Past, ended: Option<&Ended>) -> Evaluation
         indicators: read::<Option<Vec<EvaluatedIndicator>>>(ended, "indicatorResults").flatten(),
         compared_events: read(ended, "comparedEvents").unwrap_or_default(),
         ..within(shown, ended.period)
+    }
+}
+
+/// With the pipeline that has asked for it, if one has.
+fn asked_by(shown: EvaluationView, asker: Option<&Asker>) -> EvaluationView {
+    EvaluationView {
+        pipeline: asker.map(|asker| asker.pipeline.to_string()),
+        environment: asker.map(|asker| asker.environment.clone()),
+        revision: asker.map(|asker| asker.revision.clone()),
+        ..shown
     }
 }
 

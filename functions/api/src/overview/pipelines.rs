@@ -8,7 +8,7 @@ use crate::pipelines::{explain, shape};
 use futures_util::future::join_all;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
-use keelway_domain::promotions::{Made, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{EVALUATING, EVALUATION_FAILED, Made, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
 use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
@@ -120,8 +120,8 @@ fn group(one: &Explained, promotion: Option<&Promotion>) -> Option<&'static str>
         "ApprovalNeeded" | "Held" => return Some(PERSON),
         // Told once for the pipeline.
         "Suspended" | "WaitingForEnvironment" | "RevisionAbandoned" => return None,
-        "TargetNotReadable" | "Drifted" | "PromotionFailed" | "NoPromotionConfigured" => return Some(FAILING),
-        "WindowClosed" | "Soaking" | "WaitingForRollout" | "EnvironmentNotReady" => return Some(WAITING),
+        "TargetNotReadable" | "Drifted" | "PromotionFailed" | "NoPromotionConfigured" | EVALUATION_FAILED => return Some(FAILING),
+        "WindowClosed" | "Soaking" | EVALUATING | "WaitingForRollout" | "EnvironmentNotReady" => return Some(WAITING),
         _ => {}
     }
     let promotion = promotion?;

@@ -2,7 +2,7 @@
 
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::observe::{self, First, Later};
-use keelway_domain::promotions::{Gate, Phase, Pipeline, Promotion, closed};
+use keelway_domain::promotions::{EVALUATING, EVALUATION_FAILED, Gate, Phase, Pipeline, Promotion, closed};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{View, looked_at};
@@ -200,6 +200,12 @@ fn opener(gate: &Gate, name: &str, revision: &str) -> String {
         "Held" => format!("release {name}"),
         "RevisionAbandoned" => "let another revision become healthy in the first environment".into(),
         "WindowClosed" if gate.opens.is_none() => "change the windows: they never open".into(),
+        EVALUATING => "nothing: the evaluation is on its way".into(),
+        EVALUATION_FAILED => {
+            format!(
+                "mend what the message names, and retry {name}: the soak time until then counts; or let another revision follow"
+            )
+        }
         "Soaking" if gate.opens.is_none() => "let the environment before it become healthy".into(),
         _ => "nothing: it opens by itself".into(),
     }

@@ -2,16 +2,18 @@
 
 use crate::pipelines::compare::comparison;
 use crate::pipelines::explain;
+use keelway_domain::evaluations::Violation;
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Approval, Definition, PromotionSpec, Strategy};
-use keelway_domain::promotions::{Command, Environment, Made, Obeyed, Past, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{Command, Environment, Evaluation, Made, Obeyed, Past, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{View, looked_at};
 use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::promotions::{
-    Actor, AppState, ConditionState, EnvironmentState, Healthy, Hold, LookState, OpenPullRequest, PastCommand, PastPromotion,
-    PipelineEntry, PipelineState, PromotionState, PullRequestState, RunState, TargetState, WaitingApproval,
+    Actor, AppState, ConditionState, EnvironmentState, EvaluationState, Healthy, Hold, LookState, OpenPullRequest, PastCommand,
+    PastPromotion, PipelineEntry, PipelineState, PromotionState, PullRequestState, RunState, TargetState, ViolatedObjective,
+    WaitingApproval,
 };
 use std::borrow::Cow;
 
@@ -126,7 +128,26 @@ fn environment(view: &View, place: usize) -> EnvironmentState {
             .and_then(|state| state.healthy.as_ref())
             .map(|(revision, since)| Healthy { revision: revision.clone(), since: since.rfc3339() }),
         closing: state.map(|state| state.closing.iter().map(|closing| promotion(&closing.promotion)).collect()).unwrap_or_default(),
+        evaluation: state.and_then(|state| state.evaluation.as_ref()).map(evaluation),
         next_opening: explain::gate(view, place).and_then(|gate| gate.opens).map(Timestamp::rfc3339),
+    }
+}
+
+fn evaluation(of: &Evaluation) -> EvaluationState {
+    let answer = of.answer.as_ref();
+    let violated = |one: &Violation| ViolatedObjective { sli: one.sli.clone(), value: one.value, limit: one.limit.clone() };
+    EvaluationState {
+        id: of.id.clone(),
+        stage: of.stage.clone(),
+        service: of.service.clone(),
+        start: of.period.start.rfc3339(),
+        end: of.period.end.rfc3339(),
+        asked: u64::from(of.times),
+        result: answer.map(|answer| answer.result.as_str().to_owned()),
+        evaluated: answer.is_some_and(|answer| answer.evaluated),
+        score: answer.filter(|answer| answer.evaluated).map(|answer| answer.score),
+        message: answer.map(|answer| answer.message.clone()).unwrap_or_default(),
+        violated: answer.iter().flat_map(|answer| &answer.violated).map(violated).collect(),
     }
 }
 

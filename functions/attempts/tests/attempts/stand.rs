@@ -50,6 +50,7 @@ pub fn definition(environments: &[&str], strategy: Strategy) -> Definition {
         targets: vec![Target { cluster: None, namespace: (*name).to_owned() }],
         promotion: None,
         soak: None,
+        evaluation: None,
     };
     Definition {
         app: App { api_version: "helm.toolkit.fluxcd.io/v2".into(), kind: "HelmRelease".into(), name: "cart".into() },

@@ -48,6 +48,7 @@ pub fn definition(targets: &[Target]) -> Definition {
         targets: vec![target.clone()],
         promotion: None,
         soak: None,
+        evaluation: None,
     };
     Definition {
         app: App { api_version: HELM.into(), kind: "HelmRelease".into(), name: "cart".into() },

@@ -1,5 +1,6 @@
 //! The events about evaluations: Keptn's, under the name that its lighthouse has. Their ids are derived from the trigger.
 
+use super::answer::Asker;
 use super::state::{Asked, Open, Service};
 use crate::evaluation::{Finished, Period, Slo};
 use crate::event::{EventType, Kind, Object};
@@ -22,17 +23,20 @@ pub(super) struct About<'a> {
     pub context: &'a str,
     pub labels: &'a Object,
     pub revision: Option<&'a String>,
+    pub asker: Option<&'a Asker>,
 }
 
 impl<'a> From<&'a Asked> for About<'a> {
     fn from(asked: &'a Asked) -> Self {
-        Self { id: &asked.id, context: &asked.context, labels: &asked.labels, revision: asked.revision.as_ref() }
+        let Asked { id, context, labels, revision, asker, .. } = asked;
+        Self { id, context, labels, revision: revision.as_ref(), asker: asker.as_ref() }
     }
 }
 
 impl<'a> From<&'a Open> for About<'a> {
     fn from(open: &'a Open) -> Self {
-        Self { id: &open.id, context: &open.context, labels: &open.labels, revision: open.revision.as_ref() }
+        let Open { id, context, labels, revision, asker, .. } = open;
+        Self { id, context, labels, revision: revision.as_ref(), asker: asker.as_ref() }
     }
 }
 

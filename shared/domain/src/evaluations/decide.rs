@@ -1,7 +1,8 @@
 //! What an input does to the evaluations of a service. Pure and total.
 
 use super::announce::{self, About};
-use super::state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, words};
+use super::answer::{Answer, Asker};
+use super::state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, Told, words};
 use crate::cause::Cause;
 use crate::evaluation::{Earlier, Finished, Judged, Measured, Objectives, Period, Provided, finish};
 use crate::event::{Object, Status, TaskResult};
@@ -55,7 +56,7 @@ pub enum Lost {
 /// An input.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Input<'a> {
-    /// The trigger of a task.
+    /// The trigger of a task, or the message of a pipeline.
     Triggered(&'a Asked),
     /// What a source has answered; `attempt`: the order that it belongs to.
     Measured {
@@ -113,7 +114,10 @@ pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
     let record = Record::after(x.record, facts.cause, facts.now);
     let mut step = Step { next: x.clone(), facts, file: facts.file, record, began: facts.now, void: false, ended: vec![] };
     match input {
-        Input::Triggered(asked) if x.knows(&asked.id) => return Decision::Settle,
+        Input::Triggered(asked) if x.knows(&asked.id) => match asked_again(&mut step.next, asked) {
+            Some(order) => step.record.sends.extend(order),
+            None => return Decision::Settle,
+        },
         Input::Triggered(asked) => step.begin(asked),
         Input::Measured { id, attempt, outcome } => match x.open(id).map(|open| open.phase.clone()) {
             Some(Phase::Measuring { attempt: now, late, .. }) if now == attempt => step.measured(id, (attempt, late), outcome),
@@ -138,7 +142,7 @@ pub fn decide(x: &Service, input: Input<'_>, facts: &Facts<'_>) -> Decision {
             Some((void, context)) => {
                 *void = true;
                 let labels = Object::new();
-                let about = About { id, context: &context, labels: &labels, revision: None };
+                let about = About { id, context: &context, labels: &labels, revision: None, asker: None };
                 step.record.events.extend((!told).then(|| announce::invalidated(x, &about, facts.now)));
             }
             None => return Decision::Late,
@@ -157,6 +161,20 @@ fn asked<'o>(open: &'o mut Open, get_sli: &str) -> Option<&'o mut bool> {
         Phase::Asked { id, started, .. } if id == get_sli => Some(started),
         _ => None,
     }
+}
+
+/// A pipeline asks once more, because it has got no answer. Of an evaluation that has ended, it is told again; otherwise it is told
+/// when that ends. `None`: it is the message of an earlier time, which says nothing new.
+fn asked_again(x: &mut Service, asked: &Asked) -> Option<Option<Order>> {
+    let asker = asked.asker.as_ref()?;
+    let newer = |known: &&mut Asker| asker.time > known.time;
+    if let Some(open) = x.open.iter_mut().find(|open| open.id == asked.id) {
+        open.asker.as_mut().filter(newer)?.time = asker.time;
+        return Some(None);
+    }
+    let told = x.past.iter_mut().find(|past| past.id == asked.id)?.told.as_mut()?;
+    Some(&mut told.asker).filter(newer)?.time = asker.time;
+    Some(Some(Order::Tell { id: asked.id.clone(), told: told.clone() }))
 }
 
 /// Whether the evaluation with this trigger is void, and its context. One that is under way will have been void when it ends: the
@@ -184,7 +202,9 @@ impl Step<'_> {
     /// Begins an evaluation; if there is nothing to measure, ends it at once.
     fn begin(&mut self, asked: &Asked) {
         let Facts { now, found, objectives, .. } = *self.facts;
-        self.record.events.push(announce::started(&self.next, &asked.into(), now));
+        if asked.asker.is_none() {
+            self.record.events.push(announce::started(&self.next, &asked.into(), now));
+        }
         let period = match asked.period.clone().and_then(|period| self.sound(period)) {
             Ok(period) => period,
             Err(why) => return self.end(&asked.into(), None, String::new(), errored(&why), vec![]),
@@ -230,6 +250,7 @@ impl Step<'_> {
             labels: asked.labels.clone(),
             deployment: asked.deployment.clone(),
             revision: asked.revision.clone(),
+            asker: asked.asker.clone(),
             provider: provider.to_owned(),
             invalidated: false,
             phase,
@@ -282,10 +303,16 @@ impl Step<'_> {
         let Judged { finished, notes, .. } = judged;
         let evaluated = finished.evaluation.indicator_results.is_some();
         let (id, context) = (of.id.to_owned(), of.context.to_owned());
-        let told = serde_json::to_value(&finished).unwrap_or_default();
-        self.record.events.push(announce::finished(&self.next, of, period, (&finished, self.file), now));
+        let said = serde_json::to_value(&finished).unwrap_or_default();
+        let told = of.asker.map(|asker| Told { asker: asker.clone(), answer: Answer::of(&finished) });
+        match told.clone() {
+            // No sequence waits, so there is no trigger that the event could answer.
+            Some(told) => self.record.sends.push(Order::Tell { id: id.clone(), told }),
+            None => self.record.events.push(announce::finished(&self.next, of, period, (&finished, self.file), now)),
+        }
         let (notes, values) = (words(&notes), values.iter().map(Measured::finite).collect());
-        let ended = Ended { id, context, began, at: now, period, provider, evaluated, finished: told, values, notes };
+        let asker = of.asker.cloned();
+        let ended = Ended { id, context, began, at: now, asker, period, provider, evaluated, finished: said, values, notes };
         let past = Past {
             id: ended.id.clone(),
             context: ended.context.clone(),
@@ -295,6 +322,7 @@ impl Step<'_> {
             result: finished.result,
             invalidated: self.void,
             evaluated,
+            told,
         };
         self.next.past.insert(0, past);
         self.next.past.truncate(KEPT);

@@ -4,9 +4,11 @@
 //! the next one's history. [`decide`] takes an input; the judgement itself is [`crate::evaluation`].
 
 mod announce;
+mod answer;
 mod decide;
 mod state;
 
 pub use announce::{GET_SLI, INVALIDATED, SOURCE};
+pub use answer::{Answer, Asker, MOST_VIOLATED, Violation, readable};
 pub use decide::{Decision, Facts, Found, Input, Lost, Rules, decide};
-pub use state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service};
+pub use state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, Told};

@@ -1,5 +1,6 @@
 //! The state of a service's evaluations.
 
+use super::answer::{Answer, Asker};
 use crate::evaluation::{Measured, Note, Period};
 use crate::event::{Object, TaskResult};
 use crate::ids::{RecordId, SubjectId, hash64};
@@ -17,7 +18,7 @@ pub const MOST_OPEN: usize = 10;
 pub type Record = crate::record::Record<Order>;
 
 /// What a commit sets off.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
     /// Ask the source of an evaluation for its values.
@@ -26,6 +27,13 @@ pub enum Order {
         id: String,
         /// Which time this is.
         attempt: u32,
+    },
+    /// Tell a pipeline what the evaluation came to that it asked for.
+    Tell {
+        /// The id that the pipeline gave it.
+        id: String,
+        /// The evaluation's end, and whom it is told.
+        told: Told,
     },
 }
 
@@ -46,10 +54,10 @@ pub struct Service {
     pub record: Option<RecordId>,
 }
 
-/// What a task's trigger asks for.
+/// What a task's trigger or a pipeline asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The id of the trigger.
+    /// The id of the trigger, or the one that the pipeline has given.
     pub id: String,
     /// Its context.
     pub context: String,
@@ -61,6 +69,8 @@ pub struct Asked {
     pub deployment: String,
     /// The revision of the project's files.
     pub revision: Option<String>,
+    /// The pipeline that asks. `None`: a sequence waits for it.
+    pub asker: Option<Asker>,
 }
 
 /// An evaluation under way.
@@ -84,6 +94,9 @@ pub struct Open {
     /// The revision of the project's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// The pipeline that asked. `None`: a sequence waits for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
     /// The name of the source.
     pub provider: String,
     /// Whether somebody has declared it void before it ended.
@@ -160,6 +173,19 @@ pub struct Past {
     pub invalidated: bool,
     /// Whether anything was judged. Without, it passes and is nothing to compare with.
     pub evaluated: bool,
+    /// What the pipeline was told that asked. It is told again if it asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Told>,
+}
+
+/// What a pipeline is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Told {
+    /// The pipeline, and which time it had asked.
+    pub asker: Asker,
+    /// What the evaluation came to.
+    pub answer: Answer,
 }
 
 /// All of an evaluation that has ended: an item of its own, which is written before the commit and never changes.
@@ -174,6 +200,9 @@ pub struct Ended {
     pub began: Timestamp,
     /// When it ended.
     pub at: Timestamp,
+    /// The pipeline that asked. `None`: a sequence waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
     /// What was evaluated, if there was a window.
     pub period: Option<Period>,
     /// The name of the source, if there was one.

@@ -50,7 +50,8 @@ impl Step<'_> {
         self.events.push(about(&self.next, environment, promotion, what, detail, self.facts.now));
     }
 
-    /// Remembers since when each environment has been healthy on its revision, and which cannot be read.
+    /// Remembers since when each environment has been healthy on its revision, and which cannot be read. An evaluation counts as
+    /// long as the revision stays healthy.
     fn track_health(&mut self, definition: &Definition) {
         for environment in &definition.environments {
             let unreadable = observe::unreadable(environment, self.facts.observations);
@@ -65,6 +66,7 @@ impl Step<'_> {
             if !state.healthy.as_ref().is_some_and(same) {
                 state.healthy = healthy.map(|revision| (revision, self.facts.now));
             }
+            state.forget_other_evaluation(environment);
         }
     }
 
@@ -135,10 +137,12 @@ impl Step<'_> {
         if self.next.abandoned.contains(&run.revision) {
             return false;
         }
-        definition.environments.iter().skip(1).find_map(|environment| {
+        definition.environments.iter().enumerate().skip(1).find_map(|(place, environment)| {
             let later = observe::later(environment, self.facts.observations, &run.revision, definition.compare);
             let promotion = self.next.environments.get(&environment.name).and_then(|state| state.promotion.as_ref());
+            let at_gate = promotion.is_none_or(|promotion| matches!(promotion.phase, Phase::Waiting | Phase::Failed));
             let stuck = definition.promotion(environment).is_none()
+                || at_gate && gates::never_opens(&self.next, definition, place)
                 || promotion.is_some_and(|promotion| {
                     matches!(promotion.phase, Phase::Abandoned | Phase::Rejected)
                         || promotion.phase == Phase::Failed && promotion.due.is_none()
@@ -341,6 +345,7 @@ impl Step<'_> {
     /// Orders an attempt if all gates are open.
     fn pass(&mut self, at: (usize, &EnvironmentSpec), settings: &PromotionSpec) -> Condition {
         let name = &at.1.name;
+        self.evaluate(at.0);
         let Some(promotion) = self.promotion(name).cloned() else { return Condition::default() };
         if let Some(Gate { why, opens }) = gates::closed(&self.next, at.0, &promotion, settings, self.facts) {
             if let Some(opens) = opens.filter(|opens| *opens > self.facts.now) {

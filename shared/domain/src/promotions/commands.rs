@@ -249,6 +249,8 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
     later(definition, name)?;
     let run = seen_run(step, note)?;
     let now = step.facts.now;
+    let place = definition.environment(name).map_or(0, |(place, _)| place);
+    let evaluated = step.evaluate_again(definition, place);
     let Some(promotion) = step.promotion(name).filter(|promotion| Some(promotion.run) == run) else {
         return Err(Refused::Conflict(format!("no promotion into {name} has been attempted in this run")));
     };
@@ -272,6 +274,8 @@ fn retry(step: &mut Step<'_>, definition: &Definition, name: &str, note: &Note) 
         Phase::Rejected => {
             return Err(Refused::Conflict(format!("{} was rejected for {name}{}", promotion.revision, after(&promotion.why))));
         }
+        // The revision that waits there is evaluated once more.
+        Phase::Waiting if evaluated => {}
         Phase::Waiting | Phase::Attempting | Phase::Created => {
             return Err(Refused::Conflict(format!("the promotion into {name} goes on{}: abort it first", after(&promotion.why))));
         }

@@ -3,7 +3,7 @@
 use super::advance::Step;
 use super::facts::{Decision, Facts, Input};
 use super::state::Pipeline;
-use super::{attempts, commands};
+use super::{attempts, commands, evaluation};
 
 /// Decides an input. Pure and total. Every input ends with an evaluation of the whole pipeline.
 pub fn decide(x: &Pipeline, input: Input<'_>, facts: &Facts<'_>) -> Decision {
@@ -17,6 +17,7 @@ pub fn decide(x: &Pipeline, input: Input<'_>, facts: &Facts<'_>) -> Decision {
         Input::Ended(attempt, outcome) => attempts::ended(x, attempt, outcome, facts),
         Input::Seen(attempt, seen) => attempts::seen(x, attempt, seen, facts),
         Input::Closed(attempt, how) => attempts::closed(x, attempt, how, facts),
+        Input::Evaluated(environment, id, answer) => evaluation::answered(x, environment, id, answer, facts),
         Input::Command(command, note) => commands::obey(x, command, note, facts),
     }
 }

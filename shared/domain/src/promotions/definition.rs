@@ -70,6 +70,30 @@ pub struct EnvironmentSpec {
     /// How long a revision must be healthy here before it moves on to the next environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Span>,
+    /// How the revision is judged by what was measured over that time. Only with `soak`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<EvaluationSpec>,
+}
+
+/// The evaluation of a revision over its soak time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvaluationSpec {
+    /// The service whose objectives count.
+    pub service: String,
+    /// The stage with their files. Absent: the name of the environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Whether a revision with a warning does not move on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+}
+
+impl EvaluationSpec {
+    /// Stage and service, for this environment.
+    pub fn place<'a>(&'a self, environment: &'a str) -> (&'a str, &'a str) {
+        (self.stage.as_deref().unwrap_or(environment), &self.service)
+    }
 }
 
 /// One place where the application runs.

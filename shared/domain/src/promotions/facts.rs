@@ -3,10 +3,12 @@
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::definition::{Definition, Strategy};
+use super::evaluation::Evaluate;
 use super::observe::Observations;
 use super::state::{Made, Phase, Pipeline, Promotion};
 use crate::cause::Cause;
 use crate::condition::Condition;
+use crate::evaluations::Answer;
 use crate::ids::hash64;
 use crate::level;
 use crate::note::Note;
@@ -203,6 +205,8 @@ pub enum Input<'a> {
     Seen(&'a Attempt, &'a Seen),
     /// A worker has tried to take an attempt back.
     Closed(&'a Attempt, &'a Closed),
+    /// What the evaluation with this id came to, in this environment.
+    Evaluated(&'a str, &'a str, &'a Answer),
     /// A command of a person or a tool.
     Command(&'a Command, &'a Note),
 }
@@ -228,6 +232,8 @@ pub enum Order {
     Attempt(Attempt),
     /// Take this attempt back, if its effect is still open.
     Close(Attempt),
+    /// Evaluate an environment.
+    Evaluate(Evaluate),
 }
 
 /// A promotion that is history.

@@ -1,6 +1,7 @@
 //! The gates before the first attempt of a promotion. They are checked in a fixed order, and the first closed one is shown.
 
-use super::definition::{Definition, PromotionSpec};
+use super::definition::{Definition, EnvironmentSpec, PromotionSpec};
+use super::evaluation;
 use super::facts::Facts;
 use super::state::{Pipeline, Promotion};
 use crate::condition::Condition;
@@ -17,7 +18,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    fn new(reason: &str, message: String, opens: Option<Timestamp>) -> Option<Self> {
+    pub(super) fn new(reason: &str, message: String, opens: Option<Timestamp>) -> Option<Self> {
         Some(Self { why: Condition::new(reason, message), opens })
     }
 }
@@ -36,6 +37,7 @@ pub fn closed(x: &Pipeline, place: usize, promotion: &Promotion, settings: &Prom
     }
     approval(promotion, settings, name)
         .or_else(|| soak(x, definition, place, facts))
+        .or_else(|| evaluation::gate(x, definition, place))
         .or_else(|| window(settings, facts))
         .or_else(|| {
             let (revision, note) =
@@ -65,14 +67,26 @@ fn soak(x: &Pipeline, definition: &Definition, place: usize, facts: &Facts<'_>) 
     let before = definition.environments.get(place.checked_sub(1)?)?;
     let soak = before.soak?;
     let revision = &x.run.as_ref()?.revision;
-    let healthy = x.environments.get(&before.name).and_then(|state| state.healthy.as_ref());
-    let since = healthy.filter(|(on, _)| definition.compare.same(on, revision)).map(|(_, since)| *since);
-    let ends = since.map(|since| since + soak);
+    let ends = healthy_since(x, definition, before).map(|since| since + soak);
     if ends.is_some_and(|ends| ends <= facts.now) {
         return None;
     }
     let until = ends.map_or_else(|| "begins when it is healthy there".to_owned(), |ends| format!("until {}", ends.rfc3339()));
     Gate::new("Soaking", format!("{revision} must be healthy in {} for {soak}: {until}", before.name), ends)
+}
+
+/// Whether the promotion into the environment with this index waits for something that does not come by itself, when the first
+/// environment has moved on to another revision: the soak time there, or an evaluation that has failed.
+pub(super) fn never_opens(x: &Pipeline, definition: &Definition, place: usize) -> bool {
+    let first = definition.environments.first().filter(|first| place == 1 && first.soak.is_some());
+    first.is_some_and(|first| healthy_since(x, definition, first).is_none()) || evaluation::has_failed(x, definition, place)
+}
+
+/// Since when an environment has been healthy on the revision of the run.
+pub(super) fn healthy_since(x: &Pipeline, definition: &Definition, environment: &EnvironmentSpec) -> Option<Timestamp> {
+    let revision = &x.run.as_ref()?.revision;
+    let (on, since) = x.environments.get(&environment.name)?.healthy.as_ref()?;
+    definition.compare.same(on, revision).then_some(*since)
 }
 
 fn window(settings: &PromotionSpec, facts: &Facts<'_>) -> Option<Gate> {

@@ -34,7 +34,7 @@ impl Step<'_> {
             // If the environment comes back in this run, its new effects must differ from those that are being closed.
             state.removed = removed.or(state.removed);
             if definition.environment(&name).is_none() {
-                (state.hold, state.healthy) = (None, None);
+                (state.hold, state.healthy, state.evaluation) = (None, None, None);
             }
         }
         let run = self.next.run.as_ref().map(|run| run.number);

@@ -15,6 +15,7 @@ mod announce;
 mod attempts;
 mod commands;
 mod decide;
+mod evaluation;
 mod facts;
 mod gates;
 mod leave;
@@ -26,6 +27,7 @@ pub use crate::level::{MAX_OBEYED, Refused};
 pub use announce::{NEEDED, SOURCE, needed};
 pub use attempts::MERGED_LATE;
 pub use decide::decide;
+pub use evaluation::{ANSWER_WITHIN, EVALUATING, EVALUATION_FAILED, Evaluate, Evaluation};
 pub use facts::{
     At, Attempt, AttemptResult, BACKOFF, BACKOFF_MOST, CLOSING, Closed, Command, DAILY, DELETED_PATIENCE, Decision, Facts, Failure,
     HEARTBEAT, Input, LEASE, Obeyed, Order, PATIENCE, PICK_UP, Past, Retry, SOON, Seen, Transition, With,

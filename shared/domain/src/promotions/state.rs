@@ -1,6 +1,7 @@
 //! The state of a pipeline: its run, and one current promotion for each environment. Promotions that have ended are separate items.
 
 use super::definition::Strategy;
+use super::evaluation::Evaluation;
 use super::facts::{Order, With};
 use crate::address::Address;
 use crate::condition::Condition;
@@ -168,6 +169,9 @@ pub struct Environment {
     /// The revision that all targets are healthy on, and since when.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<(String, Timestamp)>,
+    /// The evaluation of that revision over its soak time.
+    #[serde(rename = "ev", default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Evaluation>,
 }
 
 /// The promotion of a revision into an environment in a run.

@@ -4,7 +4,6 @@ use super::Evaluations;
 use super::asking::Asking;
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
-use crate::refusal::Refusal;
 use keelway_domain::deployments::analysis::{Analysis, STEP, Seen, Spread};
 use keelway_domain::evaluation::{Measured, Objectives, Period, Place, Slo};
 use keelway_domain::evaluations::{Found, Lost};
@@ -75,12 +74,8 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
     /// A port fails.
     pub async fn commit_of(&self, namespace: &str) -> Result<Option<String>, PortError> {
         let Ok(project) = ProjectName::new(namespace) else { return Ok(None) };
-        match self.resources().pinned(&project, None).await {
-            Ok(commit) => Ok(commit),
-            Err(Refusal::Port(error)) => Err(error),
-            // The files say why they cannot be read.
-            Err(_) => Ok(None),
-        }
+        // Without one, the files say why they cannot be read.
+        Ok(self.pinned(&project, None).await?.unwrap_or_default())
     }
 
     /// Looks at versions in a window. Nothing is written.

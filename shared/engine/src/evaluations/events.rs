@@ -1,6 +1,6 @@
 //! What the bus brings: tasks of sequences, answers of services to `get-sli.triggered`, and which source a project evaluates by.
 
-use super::{Evaluations, Message, Turn, chosen};
+use super::{Evaluations, Turn, chosen};
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::projects;
@@ -61,12 +61,7 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         }
         let Ok(project) = ProjectName::new(&*place[0]) else { return Ok(Handled::Recorded) };
         let found = self.found(&place[0]).await?;
-        let pinned = match self.resources().pinned(&project, event.git_commit_id.as_deref()).await {
-            Ok(pinned) => Ok(pinned),
-            Err(Refusal::Port(error)) => return Err(error),
-            // The files say why they cannot be read.
-            Err(_) => Err(event.git_commit_id.clone()),
-        };
+        let pinned = self.pinned(&project, event.git_commit_id.as_deref()).await?;
         // Without objectives and without a source, the task is somebody else's. The files of its commit decide, whatever was
         // written since; for a commit that nobody knows, the present ones.
         if !began && found == Found::Nothing {
@@ -76,8 +71,17 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
                 return Ok(Handled::Recorded);
             }
         }
-        let asked = asked(event, pinned.unwrap_or_else(|unknown| unknown));
+        let asked = asked(event, pinned.unwrap_or_else(|()| event.git_commit_id.clone()));
         run(self, cause, &Turn { to: &place, input: Input::Triggered(&asked), found: &found, awaited: Some(&awaited), cause }).await
+    }
+
+    /// The commit whose files an evaluation is made by. `Err`: there is none; the files say why they cannot be read.
+    pub(super) async fn pinned(&self, project: &ProjectName, named: Option<&str>) -> Result<Result<Option<String>, ()>, PortError> {
+        match self.resources().pinned(project, named).await {
+            Ok(pinned) => Ok(Ok(pinned)),
+            Err(Refusal::Port(error)) => Err(error),
+            Err(_) => Ok(Err(())),
+        }
     }
 
     /// A sequence has given a task up. The event is only a hint: the state of the execution decides.
@@ -147,6 +151,7 @@ fn asked(event: &CloudEvent, revision: Option<String>) -> Asked {
         labels,
         deployment: deployed.and_then(Value::as_str).unwrap_or_default().to_owned(),
         revision,
+        asker: None,
     }
 }
 
@@ -156,13 +161,4 @@ fn period(data: &Object) -> Result<Period, String> {
     let within = |member: &str| Some(Period { start: time(member, "start")?, end: time(member, "end")? });
     let missing = || "evaluation.triggered event does not contain evaluation timeframe".to_owned();
     within(EVALUATION).or_else(|| within("test")).ok_or_else(missing)
-}
-
-impl Message {
-    /// Project, stage and service.
-    pub fn place(&self) -> &[String; 3] {
-        match self {
-            Self::Measure { to, .. } | Self::Wake { to, .. } | Self::Over { to, .. } => to,
-        }
-    }
 }

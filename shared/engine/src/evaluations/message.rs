@@ -2,6 +2,8 @@
 
 use super::NAME;
 use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use keelway_domain::evaluation::Period;
+use keelway_domain::evaluations::Asker;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +19,17 @@ pub enum Message {
         id: String,
         /// Which time this is.
         attempt: u32,
+    },
+    /// A pipeline asks for an evaluation.
+    Evaluate {
+        /// Project, stage and service.
+        to: [String; 3],
+        /// The id that the pipeline gives it.
+        id: String,
+        /// What is evaluated.
+        period: Period,
+        /// The pipeline, and which time it asks.
+        asker: Asker,
     },
     /// A wake-up.
     Wake {
@@ -38,7 +51,7 @@ impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {
         match self {
             Message::Wake { .. } => Sameness::AnyCopy,
-            Message::Measure { .. } | Message::Over { .. } => Sameness::EachMessage,
+            Message::Measure { .. } | Message::Evaluate { .. } | Message::Over { .. } => Sameness::EachMessage,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The evaluations engine: Keptn's lighthouse. The evaluations of a service in a stage are the subject of its messages.
 //!
-//! A sequence's task `evaluation` comes over the bus. If the project has objectives for the service, or names a source of metrics,
-//! the engine answers the task: it asks the source ([`measure`]), or a service on the bus with `get-sli.triggered`, and judges what
-//! it gets ([`decide`]). What is asked where is in [`files`], [`sources`] and [`asking`].
-//! Deployers ask here what metrics say of two versions ([`canary`]).
+//! A sequence's task `evaluation` comes over the bus, and a pipeline's order as a message ([`asked`]). If the project has
+//! objectives for the service, or names a source of metrics, the engine answers the task: it asks the source ([`measure`]), or a
+//! service on the bus with `get-sli.triggered`, and judges what it gets ([`decide`]). What is asked where is in [`files`],
+//! [`sources`] and [`asking`]. Deployers ask here what metrics say of two versions ([`canary`]).
 
+mod asked;
 mod asking;
 mod canary;
 mod chosen;
@@ -145,6 +146,7 @@ impl<P: Ports, M: Metrics> Inbox for Evaluations<P, M> {
             Message::Measure { to, id, attempt } => {
                 work(&self.ports, cause, &measure::Measure { on: self, to, id, attempt: *attempt, cause }).await
             }
+            Message::Evaluate { to, id, period, asker } => self.for_pipeline(to, (id, *period, asker), cause).await,
             Message::Wake { to, at } => self.turn(to, Input::Wake(*at), cause).await,
             Message::Over { to, id } => self.turn(to, Input::Over(id), cause).await,
         }
@@ -175,8 +177,11 @@ impl<P: Ports, M: Metrics> Engine<Service> for Evaluations<P, M> {
     }
 }
 
-/// The task that an evaluation answers.
+/// The task that an evaluation answers, if a sequence waits for it.
 fn awaited(place: &[String; 3], open: &Open) -> Option<Awaited> {
+    if open.asker.is_some() {
+        return None;
+    }
     Awaited::of((&place[0], &open.context), EVALUATION, &open.id)
 }
 
@@ -185,7 +190,7 @@ struct Turn<'a> {
     to: &'a [String; 3],
     input: Input<'a>,
     found: &'a Found,
-    /// The task that an evaluation begins with: it begins only while its sequence waits.
+    /// The task that an evaluation begins with: it begins only while its sequence waits. `None`: a pipeline asks, or it has begun.
     awaited: Option<&'a Awaited>,
     cause: Cause,
 }

@@ -4,8 +4,9 @@ use super::message::Message;
 use super::{NAME, codec, keys};
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
+use crate::promotions;
 use crate::protocol::{Letter, Place, Subject};
-use keelway_domain::evaluations::{Order, Record, SOURCE, Service};
+use keelway_domain::evaluations::{Asker, Order, Record, SOURCE, Service, Told};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{RecordId, context_of};
 use keelway_domain::names::Context;
@@ -53,6 +54,10 @@ impl Subject for Service {
         match order {
             Order::Measure { id, attempt } => {
                 Message::Measure { to: self.place.clone(), id: id.clone(), attempt: *attempt }.letter()
+            }
+            Order::Tell { id, told: Told { asker: Asker { pipeline, environment, time, .. }, answer } } => {
+                let (to, environment, id) = (pipeline.clone(), environment.clone(), id.clone());
+                promotions::Message::Evaluated { to, environment, id, time: *time, answer: answer.clone() }.letter()
             }
         }
     }

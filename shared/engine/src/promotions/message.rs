@@ -3,6 +3,7 @@
 
 use super::{ATTEMPTS, NAME, OBSERVER};
 use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use keelway_domain::evaluations::Answer;
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, AttemptResult, Closed, Command, Seen};
@@ -58,6 +59,19 @@ pub enum Message {
         attempt: Attempt,
         /// The result.
         how: Closed,
+    },
+    /// An evaluation that the pipeline has ordered has ended.
+    Evaluated {
+        /// The addressee.
+        to: Address,
+        /// The environment that was evaluated.
+        environment: String,
+        /// Which evaluation.
+        id: String,
+        /// Which time the pipeline had ordered it.
+        time: u32,
+        /// What it came to.
+        answer: Answer,
     },
     /// A command of a person or a tool.
     Command {

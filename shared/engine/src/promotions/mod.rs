@@ -107,6 +107,7 @@ impl<P: Ports> Inbox for Promotions<P> {
             Message::Ended { to, attempt, outcome } => (to, Input::Ended(attempt, outcome)),
             Message::Seen { to, attempt, seen, .. } => (to, Input::Seen(attempt, seen)),
             Message::Closed { to, attempt, how } => (to, Input::Closed(attempt, how)),
+            Message::Evaluated { to, environment, id, answer, .. } => (to, Input::Evaluated(environment, id, answer)),
             Message::Command { to, command, note } => (to, Input::Command(command, note)),
         };
         let handled = self.turn(to, input, cause).await?;

@@ -2,15 +2,17 @@
 
 use super::message::{Job, Message};
 use super::{NAME, codec, keys};
+use crate::evaluations;
 use crate::item::{Attrs, Item, Key};
 use crate::ports::PortError;
 use crate::protocol::{Letter, Place, Subject, level};
 use keelway_domain::cause::Cause;
+use keelway_domain::evaluations::Asker;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::level::Level as _;
 use keelway_domain::promotions::definition::Strategy;
-use keelway_domain::promotions::{Attempt, Order, Phase, Pipeline, Record};
+use keelway_domain::promotions::{Attempt, Evaluate, Order, Phase, Pipeline, Record};
 use keelway_domain::time::Timestamp;
 
 /// The effect that a pipeline owes besides those of all engines: a look at a repository with an open pull request.
@@ -72,6 +74,12 @@ impl Subject for Pipeline {
                 let closing = self.environments.get(&attempt.environment).map(|state| state.closing.as_slice()).unwrap_or_default();
                 let due = closing.iter().find(|closing| attempt.is_of(&closing.promotion)).map(|closing| closing.due);
                 Job::Close { of, attempt: attempt.clone(), due: due.unwrap_or_default() }.letter()
+            }
+            Order::Evaluate(Evaluate { id, environment, revision, period, stage, service, time }) => {
+                let to = [of.namespace.clone(), stage.clone(), service.clone()];
+                let (environment, revision) = (environment.clone(), revision.clone());
+                let asker = Asker { pipeline: of, environment, revision, time: *time };
+                evaluations::Message::Evaluate { to, id: id.clone(), period: *period, asker }.letter()
             }
         }
     }

@@ -14,7 +14,7 @@ page! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
 #[serde(rename_all = "camelCase", default)]
 pub struct EvaluationView {
-    /// The id of its `evaluation.triggered`.
+    /// The id of its `evaluation.triggered`, or the one that a pipeline has given it.
     pub id: String,
     /// The project.
     pub project: String,
@@ -22,9 +22,18 @@ pub struct EvaluationView {
     pub stage: String,
     /// The service.
     pub service: String,
-    /// The context of its sequence.
+    /// The context of its sequence, or of the pipeline that has asked for it.
     #[serde(rename = "shkeptncontext")]
     pub context: String,
+    /// The pipeline that has asked for it, `<namespace>/<name>`. Absent: a sequence has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<String>,
+    /// The environment and the revision that the pipeline has it about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The revision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// `waiting`: its source is asked later; `measuring`: it is being asked; `asked`: a service on the bus was asked; `finished`.
     pub state: String,
     /// The beginning of the window, RFC 3339.

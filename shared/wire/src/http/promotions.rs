@@ -164,6 +164,56 @@ pub struct EnvironmentState {
     /// When the first closed gate opens by itself, as far as is known now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_opening: Option<String>,
+    /// The evaluation of the revision that is healthy here, over its soak time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<EvaluationState>,
+}
+
+/// An evaluation that the next environment waits for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default, as = EnvironmentEvaluation))]
+#[serde(rename_all = "camelCase", default)]
+pub struct EvaluationState {
+    /// Its id among the evaluations of the service.
+    pub id: String,
+    /// The stage with the files of the service.
+    pub stage: String,
+    /// The service.
+    pub service: String,
+    /// The beginning of the window, RFC 3339.
+    pub start: String,
+    /// The end of the window.
+    pub end: String,
+    /// How often it was asked for.
+    pub asked: u64,
+    /// `pass`, `warning` or `fail`. Absent: it has not ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// Whether anything was judged.
+    pub evaluated: bool,
+    /// Of 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Why it did not pass, or was not made.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The objectives that were not met; the first of them, if there are many.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violated: Vec<ViolatedObjective>,
+}
+
+/// An objective that was not met.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ViolatedObjective {
+    /// Its indicator.
+    pub sli: String,
+    /// What was measured. Absent: there was no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The violated criteria, with the targets of those that compare; or why there was no value.
+    pub limit: String,
 }
 
 /// A target and the newest fact about it.

@@ -6,12 +6,15 @@ use super::objects;
 use super::promotion;
 use super::tree::Node;
 use super::values::{self, positive, text};
-use keelway_domain::names::ProjectName;
-use keelway_domain::promotions::definition::{App, Compare, Definition, EnvironmentSpec, InFlight, Target};
+use keelway_domain::names::{ProjectName, ServiceName, StageName};
+use keelway_domain::promotions::definition::{App, Compare, Definition, EnvironmentSpec, EvaluationSpec, InFlight, Target};
+use keelway_domain::time::Span;
 use std::collections::HashSet;
 
 /// More environments than this are refused.
 const MOST_ENVIRONMENTS: usize = 50;
+/// The soak times that can be evaluated: as long as the windows of all evaluations.
+const MEASURABLE: std::ops::RangeInclusive<Span> = Span::minutes(1)..=Span::minutes(366 * 24 * 60);
 
 /// A pipeline as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +101,40 @@ fn environment(node: &Node, path: &str, namespace: &str, report: &mut Report) ->
     let targets = targets(node, path, namespace, report);
     let promotion = promotion::read(node, path, report);
     let soak = positive(node, "soak", path, report);
-    Some(EnvironmentSpec { name: name?, targets: targets?, promotion, soak })
+    let evaluation = evaluation(node, (path, name.as_deref()), soak, report);
+    Some(EnvironmentSpec { name: name?, targets: targets?, promotion, soak, evaluation })
+}
+
+/// `evaluation` of an environment, which judges the soak time.
+fn evaluation(node: &Node, (path, name): (&str, Option<&str>), soak: Option<Span>, report: &mut Report) -> Option<EvaluationSpec> {
+    let given = node.get("evaluation").filter(|given| !given.is_null())?;
+    let at = format!("{path}.evaluation");
+    match soak {
+        Some(soak) if !MEASURABLE.contains(&soak) => {
+            report.error(given, &*at, format!("measures the time of `soak`, {soak}: from 1m to 366d can be measured"));
+        }
+        None if node.get("soak").is_none_or(Node::is_null) => {
+            let message = "needs `soak`, the time that it measures: write for example `soak: 1h` beside it";
+            report.error(given, &*at, message.into());
+        }
+        _ => {}
+    }
+    let (fields, path) = levels::mapping(node, "evaluation", &pipelines::EVALUATION, path, report)?;
+    let mut named = |field: &str, check: &dyn Fn(&str) -> Option<String>| {
+        let text = text(fields, field, &path, report).filter(|text| !text.is_empty())?;
+        if let Some(wrong) = check(&text) {
+            report.error(fields.get(field).unwrap_or(fields), format!("{path}.{field}"), wrong);
+        }
+        Some(text)
+    };
+    let stage = named("stage", &|text| StageName::new(text).err().map(|error| error.to_string()));
+    let service = named("service", &|text| ServiceName::new(text).err().map(|error| error.to_string()));
+    if let Some(name) = name.filter(|name| stage.is_none() && StageName::new(*name).is_err()) {
+        let message = format!("{name:?} cannot be the name of a stage: write `stage`, the one with the files of the service");
+        report.error(given, &*path, message);
+    }
+    let strict = values::word(fields, "warning", &path, &["pass", "fail"], report) == Some(1);
+    Some(EvaluationSpec { service: service?, stage, strict })
 }
 
 /// Warns of settings that are valid and do not do what their author expects.
@@ -126,9 +162,9 @@ fn surprises(spec: &Node, report: &mut Report) {
             }
             _ => {}
         }
-        if node.get("soak").is_some_and(|soak| !soak.is_null()) && place + 1 == entries.len() {
-            let at = node.get("soak").unwrap_or(node);
-            report.warning(at, format!("{path}.soak"), "is never used: no environment follows this one".into());
+        let unused = ["soak", "evaluation"].into_iter().filter(|_| place + 1 == entries.len());
+        for (field, at) in unused.filter_map(|field| Some((field, node.get(field).filter(|given| !given.is_null())?))) {
+            report.warning(at, format!("{path}.{field}"), "is never used: no environment follows this one".into());
         }
     }
 }

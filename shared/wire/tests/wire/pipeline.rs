@@ -87,6 +87,17 @@ fn additions_stand_beside_what_weave_has() {
     assert!(matches!(by("sequence: {service: carts}"), Strategy::Sequence(sequence) if sequence.name == "delivery"));
 }
 
+#[test]
+fn an_environment_is_evaluated_over_its_soak_time() {
+    let with =
+        |says: &str| WEAVE.replace("    - name: dev\n", &format!("    - name: dev\n      soak: 2h\n      evaluation: {says}\n"));
+    let read = |says: &str| read(&with(says)).definition.environments[0].evaluation.clone().unwrap();
+    let plain = read("{service: carts}");
+    assert_eq!((plain.place("dev"), plain.strict), (("dev", "carts"), false));
+    let other = read("{service: carts, stage: hardening, warning: fail}");
+    assert_eq!((other.place("dev"), other.strict), (("hardening", "carts"), true));
+}
+
 /// Manifests had them before there were other forms.
 #[test]
 fn plain_names_of_approvers_are_kept() {

@@ -71,6 +71,7 @@ fn definition(n: usize, promotions: usize, strategy: Strategy) -> Definition {
         name: environment,
         promotion: None,
         soak: None,
+        evaluation: None,
     };
     Definition {
         app: app(n),

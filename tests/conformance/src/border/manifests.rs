@@ -102,7 +102,8 @@ fn by_sequence(project: Option<&str>, approval: Option<Approval>) -> PromotionSp
 }
 
 fn pipeline(app: App, (dev, live): (Vec<Target>, Target), promotion: PromotionSpec) -> Pipeline {
-    let environment = |name: &str, targets| EnvironmentSpec { name: name.into(), targets, promotion: None, soak: None };
+    let environment =
+        |name: &str, targets| EnvironmentSpec { name: name.into(), targets, promotion: None, soak: None, evaluation: None };
     Pipeline {
         app,
         environments: vec![environment("dev", dev), environment("live", vec![live])],

@@ -131,7 +131,7 @@ pub fn pipeline(rng: &mut Rng, stages: usize) -> Pipeline {
         };
         let soak = (place + 1 < stages && rng.chance(15.0)).then_some(Span::minutes(2));
         let promotion = (place > 0).then_some(promotion);
-        environments.push(EnvironmentSpec { name: (*name).into(), targets: vec![target(name)], promotion, soak });
+        environments.push(EnvironmentSpec { name: (*name).into(), targets: vec![target(name)], promotion, soak, evaluation: None });
     }
     Pipeline {
         app: app(),

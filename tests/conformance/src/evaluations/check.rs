@@ -4,12 +4,13 @@ use super::plan::{OBJECTIVES, PLACES, PROJECT};
 use super::planted::Reads;
 use crate::sim::paid;
 use keelway_domain::evaluation::{Earlier, Measured, Objectives, Provided, Slo, finish};
-use keelway_domain::evaluations::{Ended, KEPT, MOST_OPEN, Open, Past, Phase, Service};
+use keelway_domain::evaluations::{Answer, Ended, KEPT, MOST_OPEN, Open, Past, Phase, Service};
 use keelway_domain::event::{Status, TaskResult};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::keys;
 use keelway_engine::item::Item;
 use keelway_engine::keys::MAIN;
+use keelway_engine::promotions;
 use keelway_engine::protocol::Loaded;
 use keelway_world::bus::BusTwin;
 use keelway_world::evaluations::{Asked, Task};
@@ -35,6 +36,8 @@ pub struct Watch {
     /// The tasks that were triggered, by the ids of their triggers; and by their windows.
     pub tasks: HashMap<String, Task>,
     pub windows: HashMap<Window, String>,
+    /// Those that a pipeline has asked for, which no sequence waits for.
+    pub asked: HashSet<String>,
     /// Tasks that no sequence waits for, though nobody has answered them.
     pub given_up: HashSet<String>,
     /// The objectives at each place, by commit.
@@ -61,6 +64,8 @@ fn fixed(open: &Open) -> Value {
     let mut value = serde_json::to_value(open).unwrap_or_default();
     if let Some(members) = value.as_object_mut() {
         members.retain(|name, _| name != "phase" && name != "invalidated");
+        // Which time a pipeline has asked.
+        members.get_mut("asker").and_then(Value::as_object_mut).map(|asker| asker.remove("time"));
     }
     value
 }
@@ -110,8 +115,10 @@ impl Watch {
         let fresh = x.past.iter().take_while(|past| before.past.iter().all(|other| other.id != past.id)).count();
         let kept = x.past.iter().skip(fresh).zip(&before.past);
         let wrong = |(now, was): (&Past, &Past)| {
-            let same = Past { invalidated: was.invalidated, ..now.clone() } == *was;
-            !same || (was.invalidated && !now.invalidated)
+            // Which time it was told last may change.
+            let answer = |past: &Past| past.told.as_ref().map(|told| told.answer.clone());
+            let same = Past { invalidated: was.invalidated, told: was.told.clone(), ..now.clone() } == *was;
+            !same || answer(now) != answer(was) || (was.invalidated && !now.invalidated)
         };
         if x.past.len() != KEPT.min(before.past.len() + fresh) || kept.clone().any(wrong) {
             return Err("the past was changed".into());
@@ -125,8 +132,13 @@ impl Watch {
             if was.is_some_and(|was| fixed(was) != fixed(open) || (was.invalidated && !open.invalidated)) {
                 return Err("an evaluation became another one".into());
             }
-            if was.is_none() && (self.ended.contains_key(&open.id) || !self.tasks.contains_key(&open.id)) {
+            // What a pipeline asks for that was forgotten meanwhile is evaluated anew.
+            let ended = self.ended.contains_key(&open.id) && !self.asked.contains(&open.id);
+            if was.is_none() && (ended || before.knows(&open.id) || !self.tasks.contains_key(&open.id)) {
                 return Err(format!("{} began again, or nobody asked for it", open.id));
+            }
+            if was.is_none() {
+                self.ended.remove(&open.id);
             }
         }
         for was in &before.open {
@@ -141,7 +153,7 @@ impl Watch {
 
     /// An evaluation ends: all of it is written down, and it came to what follows from its values and those before it.
     fn ends(&mut self, before: &Service, past: &Past, table: &Table, time: u64) -> Result<(), String> {
-        if self.ended.insert(past.id.clone(), time).is_some() {
+        if self.ended.insert(past.id.clone(), time).is_some() && !self.asked.contains(&past.id) {
             return Err(format!("{} ended twice", past.id));
         }
         let item = table.peek(&keys::ended(&before.place, (&past.id, &past.content)));
@@ -213,6 +225,12 @@ impl Watch {
         };
         for id in self.tasks.keys() {
             let (started, finished) = (of(id, "started"), of(id, "finished"));
+            if self.asked.contains(id) {
+                if started.len() + finished.len() > 0 {
+                    return Err(format!("{id} was answered, though no sequence waits for it"));
+                }
+                continue;
+            }
             let wanted = usize::from(configured);
             let once = (started.len(), finished.len()) == (wanted, wanted);
             // A trigger that comes after twenty others of its service had its turn is too late to be told as begun.
@@ -229,7 +247,7 @@ impl Watch {
                 return Err(format!("{id} ended before it began"));
             }
         }
-        for known in self.history.values().flatten() {
+        for known in self.history.values().flatten().filter(|known| !self.asked.contains(&known.past.id)) {
             let Some((_, data)) = of(&known.past.id, "finished").first() else {
                 return Err(format!("nobody was told that {} has ended", known.past.id));
             };
@@ -248,6 +266,30 @@ impl Watch {
             }
         }
         Ok(())
+    }
+
+    /// Each pipeline was told what was written down.
+    pub fn check_told(&self, sent: &[String]) -> Result<(), String> {
+        let told: Vec<(String, Answer)> = sent
+            .iter()
+            .filter_map(|text| match serde_json::from_str(text) {
+                Ok(promotions::Message::Evaluated { id, answer, .. }) => Some((id, answer)),
+                _ => None,
+            })
+            .collect();
+        let answers = |id: &str| {
+            let ended = self.history.values().flatten().filter(|known| known.past.id == id);
+            ended.filter_map(|known| Some(known.past.told.as_ref()?.answer.clone())).collect::<Vec<_>>()
+        };
+        for id in &self.asked {
+            if answers(id).is_empty() || !told.iter().any(|(of, _)| of == id) {
+                return Err(format!("a pipeline was never told what {id} came to"));
+            }
+        }
+        match told.iter().find(|(id, answer)| !answers(id).contains(answer)) {
+            Some(one) => Err(format!("a pipeline was told something else: {one:?}")),
+            None => Ok(()),
+        }
     }
 
     /// How evaluations ended, for statistics.

@@ -48,7 +48,7 @@ pub enum Manner {
 pub enum Action {
     /// A sequence triggers a task at one of [`PLACES`].
     Trigger(usize, usize),
-    /// The same trigger again.
+    /// The same trigger again, or the pipeline asks once more.
     Again(usize),
     /// A sequence waits no more for a task; whether the event that says so arrives.
     GiveUp(usize, bool),
@@ -100,6 +100,8 @@ pub struct Plan {
     pub objectives: [usize; 3],
     /// How the service on the bus is disposed.
     pub manner: Manner,
+    /// Which tasks are none: a pipeline asks for them.
+    pub asks: Vec<bool>,
     /// Windows of tasks: so long, and it ends so long before now.
     pub windows: Vec<(Span, Span)>,
     /// What happens.
@@ -184,6 +186,10 @@ impl Plan {
                 actions.push((when(rng), action));
             }
         }
-        (Self { configured, sources, chosen, objectives, manner, windows, actions }, Troubles::of(rng))
+        // What else is drawn stays as it is.
+        let mut own = rng.clone();
+        let share = *own.pick(&[0.0, 0.0, 30.0, 100.0]);
+        let asks = (0..tasks).map(|_| configured && own.chance(share)).collect();
+        (Self { configured, sources, chosen, objectives, manner, asks, windows, actions }, Troubles::of(rng))
     }
 }

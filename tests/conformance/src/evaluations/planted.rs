@@ -48,6 +48,10 @@ plants! {
     ChoiceUnseen,
     /// That a source is to be asked later is not seen: it is asked with every message.
     DueIgnored,
+    /// A pipeline is not told what it asked for.
+    PipelineNotTold,
+    /// A pipeline that asks once more is not heard.
+    AskedAgainUnheard,
     /// A commit leaves something behind that nobody takes away.
     PiledUp,
 }
@@ -136,6 +140,11 @@ impl Bend for Mistake {
                     due["at"] = 0.into();
                 }
             }),
+            Some(Plant::AskedAgainUnheard) if service => each(item, "pa", |past| {
+                if let Some(told) = past.get_mut("told") {
+                    told["asker"]["time"] = u32::MAX.into();
+                }
+            }),
             Some(Plant::HistoryUnseen) if item.key.sk.starts_with("F#") => return None,
             Some(Plant::ChoiceUnseen) if item.key.pk.starts_with("EC#") => return None,
             Some(Plant::WaitingAssumed) if execution => waiting(item),
@@ -171,7 +180,11 @@ impl Bend for Mistake {
         }
     }
     fn send(&self, body: &str) -> Option<String> {
-        let lost = self.plant == Some(Plant::OrderLost) && body.contains("\"measure\"");
+        let lost = match self.plant {
+            Some(Plant::OrderLost) => body.contains("\"measure\""),
+            Some(Plant::PipelineNotTold) => body.contains("\"keelway\":\"evaluated\""),
+            _ => false,
+        };
         (!lost).then(|| body.to_owned())
     }
     fn send_at(&self, _: &str, at: Timestamp) -> bool {

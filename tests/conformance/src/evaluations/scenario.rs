@@ -4,13 +4,16 @@ use super::check::{Watch, data, services};
 use super::plan::{Action, INDICATORS, Manner, OBJECTIVES, PLACES, PROJECT, Plan, When};
 use super::planted::{Plant, Planted};
 use crate::sim::{self, OneKind, Scenario, Sim};
+use keelway_domain::address::Address;
 use keelway_domain::cause::Cause;
-use keelway_domain::evaluations::{INVALIDATED, SOURCE, Service};
+use keelway_domain::evaluation::Period;
+use keelway_domain::evaluations::{Asker, INVALIDATED, SOURCE, Service};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::evaluations::{CONFIGURE, NAME};
+use keelway_engine::evaluations::{CONFIGURE, Message, NAME};
 use keelway_engine::item::Item;
+use keelway_engine::promotions;
 use keelway_engine::protocol::record::SKEW;
 use keelway_engine::protocol::{Handled, Inbox};
 use keelway_world::World;
@@ -45,6 +48,8 @@ pub struct Evaluating {
     /// The triggers that were sent, by the numbers of their tasks.
     sent: HashMap<usize, CloudEvent>,
     tasks: HashMap<usize, Task>,
+    /// How often a pipeline has asked.
+    times: HashMap<usize, u32>,
     started: HashMap<String, usize>,
     finished: HashMap<String, usize>,
     lost: bool,
@@ -91,6 +96,7 @@ impl Evaluating {
             objectives: [None; 3],
             sent: HashMap::new(),
             tasks: HashMap::new(),
+            times: HashMap::new(),
             started: HashMap::new(),
             finished: HashMap::new(),
             lost: false,
@@ -129,7 +135,6 @@ impl Evaluating {
         let (stage, service) = PLACES[at];
         let context = context_of("evaluations", &n.to_string()).to_string();
         let task = Task::new([PROJECT, stage, service].map(str::to_owned), &context, &format!("task {n}"));
-        put(world, task.waiting.item());
         let (length, ago) = self.plan.windows[n];
         let end = Timestamp(world.now().0 - ago.0);
         let window = (Timestamp(end.0 - length.0 - n as i64), end);
@@ -137,8 +142,24 @@ impl Evaluating {
         self.watch.windows.insert(window, task.id());
         self.watch.tasks.insert(task.id(), task.clone());
         self.sent.insert(n, event.clone());
-        self.tasks.insert(n, task);
+        self.tasks.insert(n, task.clone());
+        if self.plan.asks[n] {
+            self.watch.asked.insert(task.id());
+            return self.ask(world, n, Period { start: window.0, end: window.1 });
+        }
+        put(world, task.waiting.item());
         world.enqueue(NAME, Parcel::Event(event));
+    }
+
+    /// A pipeline asks for an evaluation, perhaps not for the first time.
+    fn ask(&mut self, world: &World, n: usize, period: Period) {
+        let Some(task) = self.tasks.get(&n) else { return };
+        let time = self.times.entry(n).or_default();
+        *time += 1;
+        let (pipeline, environment) = (Address::new(PROJECT, "flow"), task.place[1].clone());
+        let asker = Asker { pipeline, environment, revision: format!("v{n}"), time: *time };
+        let message = Message::Evaluate { to: task.place.clone(), id: task.id(), period, asker };
+        world.enqueue(NAME, Parcel::Own(message.letter().body));
     }
 
     /// A sequence waits no more, and perhaps somebody says so.
@@ -199,6 +220,12 @@ impl Evaluating {
         let Some(task) = self.tasks.get(n).cloned() else { return };
         let (world, id) = (sim.world.clone(), task.id());
         match action {
+            Action::Again(n) if self.plan.asks[*n] => {
+                let window = self.watch.windows.iter().find(|(_, of)| **of == id).map(|(window, _)| *window);
+                window.into_iter().for_each(|(start, end)| self.ask(&world, *n, Period { start, end }));
+            }
+            // A pipeline gives nothing up.
+            Action::GiveUp(n, _) if self.plan.asks[*n] => {}
             Action::Again(n) => drop(world.enqueue(NAME, Parcel::Event(self.sent[n].clone()))),
             Action::GiveUp(_, told) => self.give_up(&world, &task, *told),
             Action::Began(_) => {
@@ -247,6 +274,7 @@ impl Scenario for Evaluating {
     fn prepare(&mut self, world: &World) {
         let prepared = project::create(world, PROJECT, &["dev", "prod"], &["svc", "other"]);
         prepared.unwrap_or_else(|error| panic!("{error}"));
+        world.core().queue.absent = Some(promotions::NAME);
         if !self.plan.configured {
             return;
         }
@@ -385,6 +413,7 @@ impl Scenario for Evaluating {
         let disorder = ["crashes", "given back", "dead letters", sim::COPIES];
         let orderly = sim.troubles.tick < Span::seconds(1) && !disorder.iter().any(|what| sim.stats.0.contains_key(what));
         self.watch.check_answers(&sim.world.core().bus, self.plan.configured, orderly)?;
+        self.watch.check_told(&sim.world.core().queue.sent_away)?;
         self.watch.ends_by_word().into_iter().for_each(|word| sim.stats.count(word));
         sim.stats.add("asked", self.sources.state().asked.len() as u64);
         sim.stats.add("given up", self.watch.given_up.len() as u64);

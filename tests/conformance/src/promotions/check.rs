@@ -1,9 +1,10 @@
 //! What must hold in the simulation of promotions, as the world's log tells it: the host, the bus, and what people asked for.
 
 use super::host::{Host, State};
+use super::judge::Book;
 use super::{app, target};
 use crate::sim::Decoded;
-use keelway_domain::promotions::definition::{Definition, Target};
+use keelway_domain::promotions::definition::{Definition, EvaluationSpec, Target};
 use keelway_domain::promotions::observe::{First, Observations, Observed, first};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Pipeline, decide};
 use keelway_domain::time::{Span, Timestamp};
@@ -115,7 +116,12 @@ impl Watch {
     }
 
     /// An event was published for the first time.
-    pub fn published(&self, event: &Value, pipelines: &[(Address, Definition)], host: &Host) -> Result<(), String> {
+    pub fn published(
+        &self,
+        event: &Value,
+        pipelines: &[(Address, Definition)],
+        (host, judged): (&Host, &Book),
+    ) -> Result<(), String> {
         let text = |name: &str| event["data"][name].as_str().unwrap_or_default().to_owned();
         let name = format!("{}/{}", text("project"), text("pipeline"));
         let (environment, revision) = (text("environment"), text("revision"));
@@ -129,7 +135,7 @@ impl Watch {
                 if manual && !self.approved.contains(&(name.clone(), environment.clone(), revision.clone())) {
                     return wrong("nobody has approved it");
                 }
-                let place_of = (name, environment);
+                let place_of = (name.clone(), environment);
                 if let Some((held, since)) = self.held.get(&place_of).filter(|_| !self.released.contains(&place_of))
                     && *held != revision
                     && at > *since
@@ -143,6 +149,11 @@ impl Watch {
                     if since.is_none_or(|since| at + Span(2 * self.skew.0) < *since + soak) {
                         return wrong(&format!("it has not soaked in {}", before.name));
                     }
+                }
+                let soak = before.soak.unwrap_or_default();
+                let passed = |spec: &EvaluationSpec| judged.has_passed((&name, &before.name, &revision), soak, spec.strict);
+                if !before.evaluation.as_ref().is_none_or(passed) {
+                    return wrong(&format!("no evaluation of it has passed in {}", before.name));
                 }
                 Ok(())
             }

@@ -1,6 +1,7 @@
 //! A git host, a receiver of notifications and sequences, as far as promotions see them. What happens there is the world's own log:
 //! the invariants are read from it, not from the engine's state.
 
+use super::judge::Verdicts;
 use super::sequences::Run;
 use super::{Both, Plant, both};
 use keelway_domain::promotions::definition::PullRequest;
@@ -131,9 +132,13 @@ impl Shared {
         *self.lock() == *other.lock()
     }
     /// Makes engines with this host in reach, and a mistake or none.
-    pub(super) fn engines(&self, plant: Option<Plant>) -> impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static {
-        let host = self.clone();
-        move |worker| both(worker, &host, plant)
+    pub(super) fn engines(
+        &self,
+        verdicts: &Verdicts,
+        plant: Option<Plant>,
+    ) -> impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static {
+        let (host, verdicts) = (self.clone(), verdicts.clone());
+        move |worker| both(worker, (&host, &verdicts), plant)
     }
     /// The host as it is.
     pub fn lock(&self) -> MutexGuard<'_, Host> {

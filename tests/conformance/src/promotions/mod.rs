@@ -3,6 +3,7 @@
 mod check;
 mod ending;
 pub mod host;
+pub mod judge;
 mod planted;
 pub mod reach;
 mod rest;
@@ -19,6 +20,7 @@ pub use world::{PromotionsWorld, Rider};
 
 use crate::sim::OneKind;
 use host::{REPOSITORY, Shared};
+use judge::{Judge, Verdicts};
 use keelway_domain::promotions::Pipeline;
 use keelway_domain::promotions::definition::{
     App, Approval, Compare, Definition, EnvironmentSpec, InFlight, Notification, PromotionSpec, PullRequest, Strategy, Target,
@@ -30,23 +32,24 @@ use keelway_world::worker::Worker;
 use planted::Planted;
 use reach::Reach;
 
-/// Both halves of the engine on one worker: pipelines, and what carries out their attempts.
-pub type Both = Halves<Promotions<Worker>, Attempts<Worker, Servers>>;
+/// The engine on one worker: pipelines, what carries out their attempts, and who evaluates for them.
+pub type Both = Halves<Promotions<Worker>, Halves<Attempts<Worker, Servers>, Judge>>;
 
 impl OneKind for Both {
     type Subject = Pipeline;
 }
 
 /// On a worker, with the twins in reach.
-pub fn both(worker: &Worker, host: &Shared, plant: Option<Plant>) -> Both {
-    both_with(worker, Servers::Twin(Reach { worker: worker.clone(), host: host.clone(), plant }), plant)
+pub fn both(worker: &Worker, (host, verdicts): (&Shared, &Verdicts), plant: Option<Plant>) -> Both {
+    both_with(worker, Servers::Twin(Reach { worker: worker.clone(), host: host.clone(), plant }), (verdicts, plant))
 }
 
 /// On a worker, with these servers in reach.
-pub fn both_with(worker: &Worker, servers: Servers, plant: Option<Plant>) -> Both {
+pub fn both_with(worker: &Worker, servers: Servers, (verdicts, plant): (&Verdicts, Option<Plant>)) -> Both {
     let ports = Planted::new(worker, plant);
     let pipelines = || Promotions::new(ports.ports().clone(), Limits::default());
-    Both { decides: pipelines(), carries: Attempts::new(pipelines(), servers) }
+    let judge = Judge { ports: ports.ports().clone(), verdicts: verdicts.clone() };
+    Both { decides: pipelines(), carries: Halves { decides: Attempts::new(pipelines(), servers), carries: judge } }
 }
 
 /// The application of the tests.
@@ -79,6 +82,7 @@ pub fn definition(environments: &[(&str, usize)], promotion: PromotionSpec) -> D
         targets: (0..*targets).map(|n| target(name, n)).collect(),
         promotion: None,
         soak: None,
+        evaluation: None,
     };
     Definition {
         app: app(),

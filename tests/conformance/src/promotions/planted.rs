@@ -4,6 +4,7 @@
 
 use crate::bent::{Bend, Bent, By, Pile, changed, json as parsed, pile_up, unconditional, without};
 use crate::plants::plants;
+use keelway_engine::evaluations;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::Write;
@@ -50,6 +51,12 @@ plants! {
     PiledUp,
     /// A copy of a command that was obeyed is obeyed again.
     CommandObeyedTwice,
+    /// An evaluation passes, whatever it came to.
+    EvaluationPasses,
+    /// The id of an evaluation does not follow from its window.
+    EvaluationWithoutWindow,
+    /// An evaluation that nobody answers is not ordered again.
+    EvaluationOrderedOnce,
 }
 
 /// What is at hand.
@@ -97,6 +104,16 @@ fn one_zone(value: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(one_zone),
         Value::Object(all) => all.values_mut().for_each(one_zone),
         _ => {}
+    }
+}
+
+/// The id of all evaluations.
+const ONE_ID: &str = "evaluation";
+
+/// An environment whose evaluation has that id.
+fn one_id(state: &mut Value) {
+    if !state["ev"].is_null() {
+        state["ev"]["i"] = ONE_ID.into();
     }
 }
 
@@ -173,6 +190,11 @@ impl Bend for Mistake {
                     state["s"][1] = 0.into();
                 }
             }),
+            Plant::EvaluationPasses if pipeline => environments(item, |state| {
+                if !state["ev"]["a"].is_null() {
+                    state["ev"]["a"] = json!({"status": "succeeded", "result": "pass", "evaluated": true, "score": 100.0});
+                }
+            }),
             Plant::CommandObeyedTwice if pipeline && at_hand == AtHand::Other => without(item, "ob"),
             Plant::HoldIgnored if pipeline && evaluates => environments(item, |state| {
                 drop(state.as_object_mut().and_then(|state| state.remove("h")));
@@ -189,6 +211,13 @@ impl Bend for Mistake {
             Write::Update { key, set, .. } if plant == Plant::ApprovalSurvivesRevision && is_pipeline(key) => {
                 self.carry_approvals(key, set);
             }
+            Write::Update { key, set, .. } if plant == Plant::EvaluationWithoutWindow && is_pipeline(key) => {
+                if let Some(Attr::S(text)) = set.get("en") {
+                    let mut all = parsed(Some(text));
+                    all.as_object_mut().into_iter().flat_map(|all| all.values_mut()).for_each(one_id);
+                    set.insert("en".into(), all.to_string().into());
+                }
+            }
             Write::Update { key, set, .. } if plant == Plant::PiledUp && is_pipeline(key) => pile_up(&self.pile, set),
             Write::Update { key, .. } if plant == Plant::CommitUnconditional && is_pipeline(key) => {
                 return Some(unconditional(write));
@@ -201,7 +230,17 @@ impl Bend for Mistake {
 
     fn send(&self, body: &str) -> Option<String> {
         let wakes = body.contains("\"sweep ") || body.contains("\"keelway\":\"look\"");
-        let lost = self.plant == Some(Plant::SweepSilent) && *self.at_hand() == AtHand::Own && wakes;
+        let again = matches!(serde_json::from_str(body), Ok(evaluations::Message::Evaluate { asker, .. }) if asker.time > 1);
+        let lost = match self.plant {
+            Some(Plant::SweepSilent) => *self.at_hand() == AtHand::Own && wakes,
+            Some(Plant::EvaluationOrderedOnce) => again,
+            _ => false,
+        };
+        let mut message = parsed(Some(body));
+        if self.plant == Some(Plant::EvaluationWithoutWindow) && message["keelway"] == "evaluate" && !message["id"].is_null() {
+            message["id"] = ONE_ID.into();
+            return Some(message.to_string());
+        }
         (!lost).then(|| body.to_owned())
     }
 }

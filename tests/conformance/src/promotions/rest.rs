@@ -4,7 +4,7 @@ use super::host::State;
 use super::scenario::Promoting;
 use super::target;
 use crate::sim::Sim;
-use keelway_domain::promotions::{Environment, Phase, Pipeline, Promotion};
+use keelway_domain::promotions::{EVALUATION_FAILED, Environment, Phase, Pipeline, Promotion};
 use keelway_world::World;
 
 impl Promoting {
@@ -14,6 +14,7 @@ impl Promoting {
             let created = |state: &Environment| state.promotion.as_ref().is_some_and(Promotion::is_watched);
             x.wake.is_some()
                 || x.condition.reason == "ApprovalNeeded"
+                || x.condition.reason == EVALUATION_FAILED
                 || x.environments.values().any(|state| created(state) || !state.closing.is_empty())
         };
         !self.host.lock().requests.iter().any(|request| request.state == State::Open)

@@ -2,12 +2,13 @@
 
 use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
+use super::judge::Verdicts;
 use super::{Both, Plant, app, both, definition, settings, target};
 use crate::sim::{self, Scenario, Sim, Standing, Stats, Violation};
 use keelway_domain::note::Note;
-use keelway_domain::promotions::definition::{Definition, InFlight, Strategy, Target};
+use keelway_domain::promotions::definition::{Definition, EvaluationSpec, InFlight, Strategy, Target};
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{At, Command, Phase, Pipeline};
+use keelway_domain::promotions::{At, Command, EVALUATION_FAILED, Phase, Pipeline, Promotion};
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
@@ -67,6 +68,8 @@ pub struct Promoting {
     pub(super) plant: Option<Plant>,
     /// A person has reopened what was closed: what is merged there may be older than what is promoted.
     pub(super) reopened: bool,
+    /// What evaluations come to.
+    pub(super) verdicts: Verdicts,
     pub(super) watch: Watch,
     /// What an event told that is not so.
     pub(super) wrong: Option<String>,
@@ -97,6 +100,14 @@ pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> 
     sim::simulate(seed, draw, trace)
 }
 
+/// Perhaps the revision is evaluated where it soaks. What else is drawn stays as it is.
+fn evaluate(definition: &mut Definition, rng: &mut Rng) {
+    let first = &mut definition.environments[1];
+    if first.soak.is_some() && rng.chance(60.0) {
+        first.evaluation = Some(EvaluationSpec { service: "app".into(), stage: None, strict: rng.chance(50.0) });
+    }
+}
+
 impl Promoting {
     fn draw(rng: &mut Rng, plant: Option<Plant>) -> (Self, sim::Troubles) {
         let targets = 1 + rng.below(2);
@@ -109,6 +120,7 @@ impl Promoting {
             }
             let mut definition = definition(environments, promotion);
             definition.environments[1].soak = rng.chance(20.0).then_some(Span::minutes(5));
+            evaluate(&mut definition, &mut rng.clone());
             if rng.chance(20.0) {
                 definition.in_flight = InFlight::Finish;
             }
@@ -158,11 +170,19 @@ impl Promoting {
             quiet: false,
             plant,
             reopened: false,
+            verdicts: Verdicts::default(),
             watch: Watch::default(),
             wrong: None,
             sweeps: true,
         };
+        scenario.begin(rng.clone());
         (scenario, sim::Troubles::of(rng))
+    }
+
+    /// How evaluations come out, until everybody is quiet.
+    fn begin(&self, mut rng: Rng) {
+        let verdict = *rng.pick(&["pass", "pass", "warning", "fail", "errored", "unevaluated", "silent"]);
+        self.verdicts.lock().verdicts.insert(ENVIRONMENTS[1].into(), verdict.into());
     }
 
     pub(super) fn states(&self, world: &World) -> Vec<Arc<Pipeline>> {
@@ -267,6 +287,10 @@ impl Promoting {
                     let at = At { environment: name.clone(), revision: promotion.revision.clone() };
                     self.ask(sim, place, Command::Approve(at));
                 }
+                let failed = |promotion: &Promotion| promotion.why.reason == EVALUATION_FAILED;
+                if state.promotion.as_ref().is_some_and(failed) && sim.rng.chance(if eager { chance } else { 0.0 }) {
+                    self.ask(sim, place, Command::Retry(name.clone()));
+                }
             }
         }
     }
@@ -277,10 +301,10 @@ impl Scenario for Promoting {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Both> {
-        Arc::new(both(&ports, &self.host, self.plant))
+        Arc::new(both(&ports, (&self.host, &self.verdicts), self.plant))
     }
     fn prepare(&mut self, world: &World) {
-        let engine = both(&world.worker(0), &self.host, None);
+        let engine = both(&world.worker(0), (&self.host, &self.verdicts), None);
         for (to, definition) in &self.pipelines {
             drop(block_on(engine.decides.apply(to, definition, "as applied")));
         }
@@ -343,7 +367,7 @@ impl Scenario for Promoting {
             return;
         }
         let event = serde_json::from_str(&publication.entry.detail).unwrap_or_default();
-        let wrong = self.watch.published(&event, &self.pipelines, &self.host.lock()).err();
+        let wrong = self.watch.published(&event, &self.pipelines, (&self.host.lock(), &self.verdicts.lock())).err();
         self.wrong = self.wrong.take().or(wrong);
     }
     fn acknowledged(&mut self, sim: &mut Sim<Self>, _: u64, received: Received, handled: Handled) -> Result<(), String> {
@@ -373,6 +397,7 @@ impl Scenario for Promoting {
             self.ask(sim, place, Command::Resume);
         }
         self.quiet = true;
+        self.verdicts.lock().verdicts.clear();
         sim.patience = Some(Span::minutes(2));
         // First nobody does anything at the host.
         for _ in 0..SETTLING {

@@ -1,6 +1,7 @@
 //! The world as a stand for the cases of promotions: both halves of the engine, an API beside them, and a host to play with.
 
 use super::host::Shared;
+use super::judge::{self, Verdicts};
 use super::{Both, Plant, Real, Servers, both_with};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::report::{self, Observation};
@@ -51,6 +52,8 @@ pub struct PromotionsWorld<H = Shared> {
     pub story: Story<Both>,
     /// The host.
     pub host: H,
+    /// What evaluations come to.
+    verdicts: Verdicts,
     /// What the API works with.
     pub api: Both,
     rider: Rider,
@@ -65,9 +68,9 @@ pub struct PromotionsWorld<H = Shared> {
 impl PromotionsWorld {
     /// In an empty world.
     pub fn new(mode: Mode, rider: Rider, plant: Option<Plant>) -> Self {
-        let host = Shared::default();
-        let engines = host.engines(plant);
-        Self { plant, ..Self::with(host, (BEGINNING, mode, rider), engines) }
+        let (host, verdicts) = (Shared::default(), Verdicts::default());
+        let engines = host.engines(&verdicts, plant);
+        Self { plant, ..Self::with((host, verdicts), (BEGINNING, mode, rider), engines) }
     }
 }
 
@@ -81,13 +84,14 @@ impl Forked for PromotionsWorld {
         self.story
     }
     fn fork(&self, mode: Mode) -> Self {
-        let host = self.host.fork();
-        let engines = host.engines(self.plant);
+        let (host, verdicts) = (self.host.fork(), self.verdicts.fork());
+        let engines = host.engines(&verdicts, self.plant);
         let story = self.story.fork_of(mode, handler(engines.clone()));
         Self {
             api: engines(&story.world.worker(API)),
             story,
             host,
+            verdicts,
             rider: self.rider,
             plant: self.plant,
             pipelines: self.pipelines.clone(),
@@ -100,6 +104,7 @@ impl Forked for PromotionsWorld {
     fn goes_on_like(&self, other: &Self) -> bool {
         self.story.goes_on_like(&other.story)
             && self.host.is_like(&other.host)
+            && self.verdicts.is_like(&other.verdicts)
             && (self.rider, self.evaluations) == (other.rider, other.evaluations)
             && (&self.pipelines, &self.copy, &self.sent) == (&other.pipelines, &other.copy, &other.sent)
             // Nothing is drawn.
@@ -119,12 +124,14 @@ fn handler(make: impl Fn(&Worker) -> Both) -> impl Fn(Worker) -> Both {
 impl<H: GitHost> PromotionsWorld<H> {
     /// With a real host, which clients of this make reach from a worker. The world begins at this time.
     pub fn real(host: H, beginning: Timestamp, clients: impl Fn(&Worker) -> Arc<dyn Real> + Clone + Send + Sync + 'static) -> Self {
-        let make = move |worker: &Worker| both_with(worker, Servers::Real(clients(worker)), None);
-        Self::with(host, (beginning, Mode::Clean, Rider::None), make)
+        let verdicts = Verdicts::default();
+        let told = verdicts.clone();
+        let make = move |worker: &Worker| both_with(worker, Servers::Real(clients(worker)), (&told, None));
+        Self::with((host, verdicts), (beginning, Mode::Clean, Rider::None), make)
     }
 
     fn with(
-        host: H,
+        (host, verdicts): (H, Verdicts),
         (beginning, mode, rider): (Timestamp, Mode, Rider),
         make: impl Fn(&Worker) -> Both + Clone + Send + Sync + 'static,
     ) -> Self {
@@ -134,7 +141,8 @@ impl<H: GitHost> PromotionsWorld<H> {
             (story.order, rng) = (Some(Rng::new(seed)), Rng::new(!seed));
         }
         let api = make(&story.world.worker(API));
-        Self { story, host, api, rider, plant: None, pipelines: BTreeSet::new(), evaluations: 0, copy: None, sent: vec![], rng }
+        let (pipelines, sent) = (BTreeSet::new(), vec![]);
+        Self { story, host, verdicts, api, rider, plant: None, pipelines, evaluations: 0, copy: None, sent, rng }
     }
 
     fn state(&self, to: &Address) -> Option<Pipeline> {
@@ -348,6 +356,11 @@ impl<H: GitHost> PromotionsStand for PromotionsWorld<H> {
         if heard {
             self.send(&event, Entrance::Bus);
         }
+        Ok(())
+    }
+    fn judge(&mut self, environment: &str, verdict: &str) -> Result<(), String> {
+        judge::answer(verdict)?;
+        self.verdicts.lock().verdicts.insert(environment.to_owned(), verdict.to_owned());
         Ok(())
     }
     fn webhook(&mut self, repository: &str) {

@@ -54,7 +54,11 @@ pub struct Provided {
 pub struct Own {
     /// A sequence triggers the task for `<stage>/<service>` and waits for it.
     pub task: Option<String>,
-    /// Its window, in minutes before now, from and to.
+    /// The pipeline `flow` asks for an evaluation of `<stage>/<service>`.
+    pub ask: Option<String>,
+    /// Which time it asks for the one with this alias.
+    pub time: Option<u32>,
+    /// The window of a task or of what is asked for, in minutes before now, from and to.
     pub window: Option<(i64, i64)>,
     /// Its data besides.
     pub data: Map<String, Value>,
@@ -86,6 +90,8 @@ pub struct Own {
     pub cancel: Option<String>,
     /// A sequence waits for this task no more: it was answered, or the event that says so is lost.
     pub over: Option<String>,
+    /// What the pipeline was told so far, each message once: `<alias> <result> <time>`. No input.
+    pub told: Option<Vec<String>>,
     /// The sweep comes by.
     pub sweep: bool,
     /// Everything that was ever delivered is delivered again.
@@ -95,7 +101,7 @@ pub struct Own {
 impl Own {
     /// How many inputs it has.
     pub fn inputs(&self) -> usize {
-        let texts = [&self.task, &self.began, &self.configure, &self.void, &self.invalidate, &self.cancel, &self.over];
+        let texts = [&self.task, &self.ask, &self.began, &self.configure, &self.void, &self.invalidate, &self.cancel, &self.over];
         let others = [
             self.provided.is_some(),
             self.values.is_some(),

@@ -9,10 +9,14 @@ use crate::exec::{Task as Asking, block_on};
 use crate::fork::Forked;
 use crate::queue::Parcel;
 use crate::story::{Mode, Story};
-use keelway_domain::evaluations::{Ended, INVALIDATED, Service};
-use keelway_domain::event::CloudEvent;
+use keelway_domain::address::Address;
+use keelway_domain::evaluation::Period;
+use keelway_domain::evaluations::{Asker, Ended, INVALIDATED, Service};
+use keelway_domain::event::{CloudEvent, Status};
+use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::evaluations::{CONFIGURE, Evaluation, Loaded, keys};
+use keelway_engine::evaluations::{CONFIGURE, Evaluation, Loaded, Message, keys};
+use keelway_engine::promotions;
 use keelway_engine::protocol::Handled;
 use keelway_engine::protocol::sweep::{Tick, page};
 use keelway_wire::cloudevent::from_bus_envelope;
@@ -41,6 +45,12 @@ fn is_disturbed(mode: Mode) -> bool {
     matches!(mode, Mode::Throttle(_) | Mode::AnswerLost(_))
 }
 
+/// Without the engine of promotions.
+fn alone(story: Story<Engine>) -> Story<Engine> {
+    story.world.core().queue.absent = Some(promotions::NAME);
+    story
+}
+
 fn span(text: &str) -> Result<Span, String> {
     Span::parse(text).map_err(|error| error.to_string())
 }
@@ -53,9 +63,10 @@ fn place(telling: &Telling<'_, Evaluates>, at: &str) -> Result<[String; 3], Stri
 /// The task of an alias, wherever in the case it is triggered.
 fn task(telling: &Telling<'_, Evaluates>, alias: &str) -> Result<Task, String> {
     let case: &Case = telling.case;
-    let step = case.steps.iter().find(|step| step.own.task.is_some() && name(step) == alias);
-    let step = step.ok_or_else(|| format!("no task is called {alias:?}"))?;
-    let at = step.own.task.as_deref().unwrap_or_default();
+    let wanted = |own: &Own| own.task.clone().or(own.ask.clone());
+    let found = case.steps.iter().find_map(|step| wanted(&step.own).filter(|_| name(step) == alias).map(|at| (step, at)));
+    let (step, at) = found.ok_or_else(|| format!("no task is called {alias:?}"))?;
+    let at = at.as_str();
     Ok(Task::new(place(telling, at)?, &telling.context(step.about()), alias))
 }
 
@@ -67,12 +78,13 @@ impl EvaluationsWorld {
     /// In an empty world.
     pub fn new(mode: Mode) -> Self {
         let sources = Shared::default();
-        Self { story: Story::of(mode, sources.engines()), sources, commits: vec![], disturbed: is_disturbed(mode) }
+        let story = alone(Story::of(mode, sources.engines()));
+        Self { story, sources, commits: vec![], disturbed: is_disturbed(mode) }
     }
 
     /// The same with other engines.
     pub fn with(sources: Shared, make: impl Fn(crate::worker::Worker) -> Engine + Send + Sync + 'static) -> Self {
-        Self { story: Story::of(Mode::Clean, make), sources, commits: vec![], disturbed: false }
+        Self { story: alone(Story::of(Mode::Clean, make)), sources, commits: vec![], disturbed: false }
     }
 
     /// A service's evaluations.
@@ -158,6 +170,41 @@ impl EvaluationsWorld {
         Ok(answer)
     }
 
+    /// A pipeline asks for an evaluation, by the id that a task of this name would have.
+    fn ask_for(&mut self, task: &Task, own: &Own) -> Answer {
+        let (from, to) = own.window.unwrap_or((10, 0));
+        let at = |minutes: i64| self.story.world.now() + Span::minutes(-minutes);
+        let asker = Asker {
+            pipeline: Address::new(&*task.place[0], "flow"),
+            environment: task.place[1].clone(),
+            revision: "v2".into(),
+            time: own.time.unwrap_or(1),
+        };
+        let period = Period { start: at(from), end: at(to) };
+        let message = Message::Evaluate { to: task.place.clone(), id: task.id(), period, asker };
+        self.story.put_in(Parcel::Own(message.letter().body))
+    }
+
+    /// What the pipeline was told so far.
+    fn told(&self, telling: &Telling<'_, Evaluates>) -> Result<Vec<String>, String> {
+        let case: &Case = telling.case;
+        let asks = || case.steps.iter().filter(|step| step.own.ask.is_some()).map(name);
+        let mut lines = vec![];
+        for text in &self.story.world.core().queue.sent_away {
+            let Ok(promotions::Message::Evaluated { id, time, answer, .. }) = serde_json::from_str(text) else {
+                return Err(format!("nobody expects {text}"));
+            };
+            let alias = asks().find(|alias| task(telling, alias).is_ok_and(|task| task.id() == id));
+            let word = match (answer.status, answer.evaluated) {
+                (Status::Succeeded, false) => "unevaluated",
+                (Status::Succeeded, true) => answer.result.as_str(),
+                _ => "errored",
+            };
+            lines.push(format!("{} {word} {time}", alias.ok_or_else(|| format!("nobody has asked: {text}"))?));
+        }
+        Ok(lines)
+    }
+
     fn sweep(&mut self) -> Result<(), String> {
         self.ask(|engine| {
             Box::pin(async move {
@@ -237,6 +284,8 @@ impl Tells<EvaluationsWorld> for Evaluates {
     fn set_up(telling: &mut Telling<'_, Self>, stand: &mut EvaluationsWorld) -> Result<(), String> {
         let (given, project) = (&telling.case.given, telling.project("p"));
         project::create(&stand.story.world, &project, &["dev", "prod"], &["svc", "other"])?;
+        // The events about what the pipeline `flow` asks for.
+        telling.contexts.insert("flow".into(), context_of("pipeline", &format!("{project}/flow")).to_string());
         match &given.files {
             Some(files) => stand.write(&project, files)?,
             None => {
@@ -274,6 +323,10 @@ impl Tells<EvaluationsWorld> for Evaluates {
             event.git_commit_id = own.commit.as_ref().map(named);
             let event = serde_json::from_str(&event.to_bytes()).map_err(|error| error.to_string())?;
             return Ok(telling.send(step, event, Entrance::Bus, stand));
+        }
+        if own.ask.is_some() {
+            let task = task(telling, name(step))?;
+            return Ok(stand.ask_for(&task, own));
         }
         if let Some(alias) = own.cancel.as_ref().or(own.over.as_ref()) {
             let task = task(telling, alias)?;
@@ -323,6 +376,12 @@ impl Tells<EvaluationsWorld> for Evaluates {
 
     /// Of a service: what is open and what has ended, what was measured last, and how often sources were asked about it.
     fn compare(telling: &Telling<'_, Self>, step: &Step<Self>, stand: &mut EvaluationsWorld) -> Result<(), String> {
+        if let Some(expected) = &step.own.told {
+            let told = stand.told(telling)?;
+            if told != *expected {
+                return Err(format!("the pipeline was told {told:?}, expected {expected:?}"));
+            }
+        }
         for (at, expected) in &step.state {
             let place = place(telling, at)?;
             let asked = stand.sources.state().times();

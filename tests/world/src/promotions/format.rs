@@ -94,6 +94,9 @@ pub struct Own {
     pub webhook: Option<bool>,
     /// The repository is changed.
     pub repository: Option<Repository>,
+    /// What evaluations come to from now on, by environment: `pass` (the default), `warning`, `fail`, `errored`, `unevaluated`, or
+    /// `silent`: nobody answers.
+    pub verdicts: Option<BTreeMap<String, String>>,
     /// A sequence ends: `<environment> <pass|warning|fail|timed-out|aborted>`.
     pub finish: Option<String>,
     /// A person merges a pull request.

@@ -161,9 +161,10 @@ pub(super) fn count(own: &Own) -> usize {
         [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort, &own.accept, &own.finish];
     let flags = [own.delete, own.suspend, own.resume, own.replay, own.backup, own.restore, own.webhook];
     let numbers = [own.merge, own.close, own.reopen, own.push, own.conflict, own.edit];
-    let others = [own.observe.is_some(), own.apply.is_some(), own.evaluate.is_some(), own.repository.is_some()];
+    let changes = [own.repository.is_some(), own.verdicts.is_some()];
+    let others = [own.observe.is_some(), own.apply.is_some(), own.evaluate.is_some()];
     texts.iter().filter(|text| text.is_some()).count()
         + flags.iter().filter(|flag| flag.is_some()).count()
         + numbers.iter().filter(|number| number.is_some()).count()
-        + others.iter().filter(|is| **is).count()
+        + changes.iter().chain(&others).filter(|is| **is).count()
 }

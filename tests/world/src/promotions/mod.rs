@@ -163,6 +163,9 @@ impl<S: PromotionsStand> Tells<S> for Promotes {
         if let Some(repository) = &own.repository {
             stand.host().change(repository);
         }
+        for (environment, verdict) in own.verdicts.iter().flatten() {
+            stand.judge(environment, verdict)?;
+        }
         if own.delete.is_some() {
             return Ok(stand.delete(&namespace, name));
         }

@@ -33,6 +33,13 @@ pub trait PromotionsStand: Stand {
     /// # Errors
     /// There is none, or this stand has no sequences.
     fn finish(&mut self, of: (&str, &str), environment: &str, end: End, heard: bool) -> Result<(), String>;
+    /// What evaluations of an environment come to from now on.
+    ///
+    /// # Errors
+    /// It is no such thing, or evaluations are really made here.
+    fn judge(&mut self, _environment: &str, _verdict: &str) -> Result<(), String> {
+        Err("this stand makes evaluations: say `only: world`".into())
+    }
     /// The host says that something has changed in a repository.
     fn webhook(&mut self, repository: &str);
     /// A pipeline as it is shown, see [`super::view`]; `None`: this stand cannot say, `Some(None)`: there is none.

@@ -1,12 +1,13 @@
 //! A pipeline as cases see it.
 
-use keelway_domain::promotions::{Environment, Made, Past, Pipeline, Promotion};
+use keelway_domain::promotions::{Environment, Evaluation, Made, Past, Pipeline, Promotion};
 use serde_json::{Value, json};
 
 /// `revision`, `run`, `reason`, `message`, `suspended`, `abandoned`, `deleted`, `environments` by name (see below), and `history`:
 /// `<environment> <revision> <phase> <reason>` of each closed promotion, oldest first.
 ///
-/// An environment has `hold` and `closing` (how many pull requests), and of its promotion `phase`, `reason`, `message`, `revision`,
+/// An environment has `hold`, `closing` (how many pull requests) and `evaluation` (`asked`, which time, or its result, and in both
+/// cases how long the window is), and of its promotion `phase`, `reason`, `message`, `revision`,
 /// `run`, `attempt`, `again`, `approvals` (by whom), `completed`, `pullRequest` (its number), `url` and `mergeable`.
 pub fn view(x: &Pipeline, history: &[Past]) -> Value {
     let line = |past: &Past| {
@@ -30,8 +31,17 @@ pub fn view(x: &Pipeline, history: &[Past]) -> Value {
 fn environment(state: &Environment) -> Value {
     let mut view = state.promotion.as_ref().map_or(json!({"phase": "none"}), promotion);
     view["closing"] = state.closing.len().into();
+    view["evaluation"] = state.evaluation.as_ref().map(evaluation).into();
     view["hold"] = state.hold.as_ref().map(|(revision, _)| revision.as_str()).into();
     view
+}
+
+fn evaluation(of: &Evaluation) -> String {
+    let window = of.period.end - of.period.start;
+    match &of.answer {
+        Some(answer) => format!("{} {window}", answer.result.as_str()),
+        None => format!("asked {} {window}", of.times),
+    }
 }
 
 fn promotion(promotion: &Promotion) -> Value {

@@ -4,6 +4,7 @@ mod asked;
 mod bounded;
 mod closings;
 mod edges;
+mod evaluated;
 mod examples;
 mod properties;
 mod pull_requests;
@@ -35,7 +36,7 @@ fn target(environment: &str) -> Target {
 }
 
 fn environment(name: &str) -> EnvironmentSpec {
-    EnvironmentSpec { name: name.into(), targets: vec![target(name)], promotion: None, soak: None }
+    EnvironmentSpec { name: name.into(), targets: vec![target(name)], promotion: None, soak: None, evaluation: None }
 }
 
 fn settings(manual: bool) -> PromotionSpec {
@@ -135,7 +136,7 @@ impl Stand {
     fn attempts(&self) -> Vec<String> {
         let all = self.orders.iter().filter_map(|order| match order {
             Order::Attempt(attempt) => Some(format!("{} {}", attempt.environment, attempt.revision)),
-            Order::Close(_) => None,
+            Order::Close(_) | Order::Evaluate(_) => None,
         });
         all.collect()
     }
@@ -143,7 +144,7 @@ impl Stand {
     fn closings(&self) -> Vec<String> {
         let all = self.orders.iter().filter_map(|order| match order {
             Order::Close(attempt) => Some(format!("{} {}", attempt.environment, attempt.revision)),
-            Order::Attempt(_) => None,
+            Order::Attempt(_) | Order::Evaluate(_) => None,
         });
         all.collect()
     }

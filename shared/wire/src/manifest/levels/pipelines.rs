@@ -19,12 +19,13 @@ pub const HOSTS: [(&str, &str); 5] = [
 
 use Shape::{Any, Constant, Duration, Entries, Flag, Needed, Of, Pattern, Schema, Text, Texts, Url, Whole, Word};
 
-pub static LEVELS: [&Level; 19] = [
+pub static LEVELS: [&Level; 20] = [
     &PIPELINE,
     &OBJECT_METADATA,
     &SPEC,
     &APP_REF,
     &ENVIRONMENT,
+    &EVALUATION,
     &TARGET,
     &CLUSTER_REF,
     &PROMOTION,
@@ -99,6 +100,16 @@ pub static ENVIRONMENT: Level = Level {
         needed("targets", Entries(&TARGET, 1), "name at least one target, like `- namespace: shop-staging`"),
         field("promotion", Of(&PROMOTION)),
         field("soak", Duration).about("How long a revision stays healthy here before it goes on: `1h`."),
+        field("evaluation", Of(&EVALUATION)).about("How what is measured over that time is judged, before it goes on."),
+    ],
+};
+
+pub static EVALUATION: Level = Level {
+    head: under("PipelineEvaluation", &ENVIRONMENT, "evaluation").written("under the environment's `evaluation`"),
+    fields: &[
+        needed("service", Text, "name the service whose objectives (`slo.yaml`) count"),
+        field("stage", Text).about("The stage with the service's files; absent: the environment's name."),
+        field("warning", Word(&["pass", "fail"])).about("What a warning is. Absent: `pass`."),
     ],
 };
 

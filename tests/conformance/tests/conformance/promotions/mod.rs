@@ -3,6 +3,7 @@
 //! `KEELWAY_CASE=P05` runs one case and, if it fails, prints every request.
 
 mod by_sequence;
+mod evaluated;
 mod facts;
 
 use crate::suite::suite;
