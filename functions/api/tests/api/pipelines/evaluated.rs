@@ -65,7 +65,8 @@ async fn explained(stand: &Stand) -> Value {
 async fn retry(stand: &mut Stand) {
     let asked =
         stand.post_while_working(&format!("{CARTS}/commands"), &json!({"command": "retry", "environment": "staging"})).await;
-    assert_eq!(asked.status, 200, "{asked:?}");
+    // 202: it takes a while to be obeyed.
+    assert!([200, 202].contains(&asked.status), "{asked:?}");
     stand.work().await;
 }
 
