@@ -1,8 +1,10 @@
-//! Evaluations that pipelines ask for. No sequence waits for them: the pipeline gets a message, and asks again without one.
+//! Evaluations that pipelines ask for. No sequence waits for them: the pipeline gets a message, and asks again without one. An
+//! evaluation begins only while its pipeline waits for it, so a message that comes again much later begins nothing.
 
 use super::{Evaluations, Message, Turn};
 use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
+use crate::promotions;
 use crate::protocol::{Handled, run};
 use keelway_domain::cause::Cause;
 use keelway_domain::evaluation::Period;
@@ -20,6 +22,9 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         cause: Cause,
     ) -> Result<Handled, PortError> {
         let began = self.service(to).await?.is_some_and(|x| x.knows(id));
+        if !began && !self.is_awaited(id, asker).await? {
+            return Ok(Handled::Stale);
+        }
         let (mut found, mut revision) = (Found::Nothing, None);
         if let Some(project) = ProjectName::new(&*to[0]).ok().filter(|_| !began) {
             found = self.found(&to[0]).await?;
@@ -36,6 +41,17 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
             asker: Some(asker.clone()),
         };
         run(self, cause, &Turn { to, input: Input::Triggered(&asked), found: &found, awaited: None, cause }).await
+    }
+}
+
+impl<P: Ports, M: Metrics> Evaluations<P, M> {
+    /// Whether the pipeline waits for this evaluation: it may have got its answer, or ask about something else by now.
+    async fn is_awaited(&self, id: &str, asker: &Asker) -> Result<bool, PortError> {
+        let item = self.ports.get(&promotions::keys::pipeline(&asker.pipeline)).await?;
+        let found: Option<promotions::Loaded> = item.as_ref().map(promotions::Loaded::read).transpose()?;
+        let environment = found.as_ref().and_then(|found| found.x.environments.get(&asker.environment));
+        let evaluation = environment.and_then(|environment| environment.evaluation.as_ref());
+        Ok(evaluation.is_some_and(|evaluation| evaluation.id == id && evaluation.answer.is_none()))
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Evaluating {
     tasks: HashMap<usize, Task>,
     /// How often a pipeline has asked.
     times: HashMap<usize, u32>,
+    /// So many answers to pipelines were looked at.
+    told: usize,
     started: HashMap<String, usize>,
     finished: HashMap<String, usize>,
     lost: bool,
@@ -85,6 +87,12 @@ fn put(world: &World, item: Item) {
     drop(world.core().table.put_batch(&[item], &[], false));
 }
 
+/// The pipeline that asks for an evaluation by the number of a task.
+fn asker(n: usize, task: &Task, time: u32) -> Asker {
+    let pipeline = Address::new(PROJECT, format!("flow-{n}"));
+    Asker { pipeline, environment: task.place[1].clone(), revision: format!("v{n}"), time }
+}
+
 impl Evaluating {
     /// Of this plan, with a mistake or without.
     pub fn new(plan: Plan, plant: Option<Plant>) -> Self {
@@ -97,6 +105,7 @@ impl Evaluating {
             sent: HashMap::new(),
             tasks: HashMap::new(),
             times: HashMap::new(),
+            told: 0,
             started: HashMap::new(),
             finished: HashMap::new(),
             lost: false,
@@ -151,13 +160,25 @@ impl Evaluating {
         world.enqueue(NAME, Parcel::Event(event));
     }
 
+    /// A pipeline that was told waits no more.
+    fn hear(&mut self, world: &World) {
+        let sent: Vec<String> = world.core().queue.sent_away[self.told..].to_vec();
+        self.told += sent.len();
+        for text in sent {
+            let Ok(promotions::Message::Evaluated { id, time, .. }) = serde_json::from_str(&text) else { continue };
+            if let Some((n, task)) = self.tasks.iter().find(|(_, task)| task.id() == id) {
+                put(world, project::pipeline(task, &asker(*n, task, time), None));
+            }
+        }
+    }
+
     /// A pipeline asks for an evaluation, perhaps not for the first time.
     fn ask(&mut self, world: &World, n: usize, period: Period) {
         let Some(task) = self.tasks.get(&n) else { return };
         let time = self.times.entry(n).or_default();
         *time += 1;
-        let (pipeline, environment) = (Address::new(PROJECT, "flow"), task.place[1].clone());
-        let asker = Asker { pipeline, environment, revision: format!("v{n}"), time: *time };
+        let asker = asker(n, &task, *time);
+        put(world, project::pipeline(task, &asker, Some(period)));
         let message = Message::Evaluate { to: task.place.clone(), id: task.id(), period, asker };
         world.enqueue(NAME, Parcel::Own(message.letter().body));
     }
@@ -354,8 +375,9 @@ impl Scenario for Evaluating {
         }
         changes.iter().try_for_each(|change| self.watch.changed(change, table, time))
     }
-    fn meanwhile(&mut self, _: &mut Sim<Self>) {
+    fn meanwhile(&mut self, sim: &mut Sim<Self>) {
         self.look();
+        self.hear(&sim.world);
     }
     fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         let cut = sim.troubles.cut && !sim.faults;
@@ -407,6 +429,10 @@ impl Scenario for Evaluating {
     }
     fn at_rest(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.look();
+        // Every pipeline has its answer by now.
+        for (n, task) in self.tasks.iter().filter(|(n, _)| self.plan.asks[**n]) {
+            put(&sim.world, project::pipeline(task, &asker(*n, task, 0), None));
+        }
         if let Some(wrong) = self.wrong.take() {
             return Err(wrong);
         }

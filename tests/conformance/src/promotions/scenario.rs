@@ -2,7 +2,7 @@
 
 use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
-use super::judge::Verdicts;
+use super::judge::{LATE, Verdicts};
 use super::{Both, Plant, app, both, definition, settings, target};
 use crate::sim::{self, Scenario, Sim, Standing, Stats, Violation};
 use keelway_domain::note::Note;
@@ -181,7 +181,7 @@ impl Promoting {
 
     /// How evaluations come out, until everybody is quiet.
     fn begin(&self, mut rng: Rng) {
-        let verdict = *rng.pick(&["pass", "pass", "warning", "fail", "errored", "unevaluated", "silent"]);
+        let verdict = *rng.pick(&["pass", "pass", "warning", "fail", "errored", "unevaluated", LATE]);
         self.verdicts.lock().verdicts.insert(ENVIRONMENTS[1].into(), verdict.into());
     }
 

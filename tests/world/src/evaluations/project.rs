@@ -4,16 +4,19 @@ use crate::World;
 use crate::deployments::Waiting;
 use crate::exec::block_on;
 use keelway_domain::address::Address;
-use keelway_domain::evaluation::MetricsSource;
+use keelway_domain::evaluation::{MetricsSource, Period};
+use keelway_domain::evaluations::Asker;
 use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::ids::event_id;
 use keelway_domain::names::{Context, ProjectName, StageName};
+use keelway_domain::promotions::{Environment, Evaluation, Pipeline};
 use keelway_domain::shipyard::{EVALUATION, Shipyard, Stage};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::sources::declared;
 use keelway_engine::item::Item;
 use keelway_engine::ports::Store;
 use keelway_engine::projects;
+use keelway_engine::promotions;
 use keelway_engine::resources::Scope;
 use keelway_engine::sequences::{Limits, Sequences};
 use serde_json::{Map, Value, json};
@@ -77,6 +80,26 @@ pub fn declare(world: &World, project: &str, name: &str, source: Option<&Metrics
         }
     });
     done.map_err(|error| error.to_string())
+}
+
+/// A pipeline that waits for an evaluation of this task's id, or, without a period, for nothing.
+pub fn pipeline(task: &Task, asker: &Asker, period: Option<Period>) -> Item {
+    let evaluation = period.map(|period| Evaluation {
+        id: task.id(),
+        revision: asker.revision.clone(),
+        period,
+        stage: task.place[1].clone(),
+        service: task.place[2].clone(),
+        again: 0,
+        times: asker.time,
+        due: period.end,
+        answer: None,
+    });
+    let mut x = Pipeline::new(&asker.pipeline.namespace, &asker.pipeline.name, Timestamp(0));
+    x.environments.insert(asker.environment.clone(), Environment { evaluation, ..Environment::default() });
+    let key = promotions::keys::pipeline(&asker.pipeline);
+    let attrs = promotions::codec::attributes(&x, key.clone(), Timestamp(0));
+    Item { key, attrs }.with("v", 1i64)
 }
 
 /// Puts an item of another engine into the table.

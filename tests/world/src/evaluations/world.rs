@@ -181,6 +181,7 @@ impl EvaluationsWorld {
             time: own.time.unwrap_or(1),
         };
         let period = Period { start: at(from), end: at(to) };
+        keep(&self.story.world, project::pipeline(task, &asker, Some(period)));
         let message = Message::Evaluate { to: task.place.clone(), id: task.id(), period, asker };
         self.story.put_in(Parcel::Own(message.letter().body))
     }

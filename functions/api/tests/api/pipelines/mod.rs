@@ -2,6 +2,7 @@
 
 pub mod applied;
 pub mod approvals;
+mod evaluated;
 mod failing;
 mod forged;
 mod limits;
