@@ -17,6 +17,7 @@ mod bed;
 mod bill;
 mod cost;
 mod deployments;
+mod evaluations;
 mod history;
 mod latency;
 mod load;
@@ -39,8 +40,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-const USAGE: &str = "usage: keelway-bench [promotions | deployments | http | page | recovery | scale [times smaller] | tables | \
-                     latency | bill [--write] | short]";
+const USAGE: &str = "usage: keelway-bench [promotions | deployments | evaluations | http | page | recovery | scale [times smaller] | \
+                     tables | latency | bill [--write] | short]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         ["short"] => short(),
         ["promotions"] => counted(promotions::count),
         ["deployments"] => counted(deployments::count),
+        ["evaluations"] => counted(|report, _, say| evaluations::count(report, say)),
         ["recovery"] => counted(|report, _, say| recovery::measure(report, say)),
         ["scale"] => counted(scale::count),
         ["scale", smaller] => smaller.parse::<usize>().map_err(|error| Problem::of("scale", error)).and_then(scaled),
@@ -168,6 +170,7 @@ fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
     }
     promotions::count(&mut report, size, &say)?;
     deployments::count(&mut report, size, &say)?;
+    evaluations::count(&mut report, &say)?;
     scale::count(&mut report, size, &say)?;
     recovery::measure(&mut report, &say)?;
     page::measure(&mut report, size, &say)?;

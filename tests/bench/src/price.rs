@@ -57,6 +57,18 @@ pub fn tell_one(report: &mut Report, group: &str, what: &str, one: &Used, calls:
     Ok(())
 }
 
+/// Reports the modelled price of a million evaluations that read so many metrics of CloudWatch each. Waiting for the source is
+/// taken to be as long as for a git host.
+pub fn tell_evaluation(report: &mut Report, group: &str, one: &Used, metrics: f64) -> Result<(), Problem> {
+    let prices = prices()?;
+    let waiting = assumed(&prices, "lambdaMillisecondsPerHostCall") / 1000.0 * gb_second(&prices) * 1e6;
+    let read = metrics * prices["perMillion"]["metricsRead"].as_f64().unwrap_or_default();
+    let own = all(&parts(&prices, one, 0.0)) + waiting;
+    report.row(group, "a million evaluations, modelled price", own + read, "$", Aim::None);
+    report.row(group, "of it, for metrics of CloudWatch", read, "$", Aim::None);
+    Ok(())
+}
+
 /// Reports the modelled price of a million tasks whose answers came over HTTP, each in a request.
 pub fn tell_over_http(report: &mut Report, group: &str, task: &Used) -> Result<(), Problem> {
     let prices = prices()?;

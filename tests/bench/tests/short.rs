@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// What each part tells. What only some endpoints can do (CPU time, memory) is a note elsewhere.
-const PARTS: [&str; 12] = [
+const PARTS: [&str; 13] = [
     "\nstart to the first runtime request",
     "\ncost, 1 finished sequence in the table",
     "\ncost, 3 waiting on the lane",
@@ -15,6 +15,7 @@ const PARTS: [&str; 12] = [
     "push posted to the version's offer on the bus",
     "\npromotions, cost of one",
     "\ndeployments, a burst",
+    "\nevaluations, cost of one",
     "\nscale, 10,000 deliveries begin in one minute, af-south-1",
     "\nscale, one more delivery of one task, 100 others",
 ];

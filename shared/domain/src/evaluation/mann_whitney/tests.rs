@@ -1,75 +1,76 @@
-//! Kayenta's own test vectors (`tests/cases/evaluation/mann_whitney.json`), and series that it has no tests for.
+//! Series whose bounds were computed a second way, by going through the differences of all pairs, and those that are special.
 
 use super::*;
 use proptest::prelude::*;
-use serde_json::Value;
 
-const VECTORS: &str = include_str!("../../../../../tests/cases/evaluation/mann_whitney.json");
+/// Latencies of twenty minutes.
+const BASELINE: [f64; 20] = [
+    109.39, 109.67, 126.03, 99.35, 118.71, 99.7, 129.91, 121.83, 132.21, 115.46, 123.58, 117.43, 113.36, 121.31, 108.69, 116.81,
+    126.27, 120.52, 116.31, 139.71,
+];
+/// Of something slower.
+const SLOW: [f64; 18] = [
+    141.64, 134.54, 142.76, 135.25, 136.76, 137.15, 163.28, 141.25, 142.93, 148.42, 163.19, 138.54, 134.14, 168.22, 124.94, 136.96,
+    148.34, 166.12,
+];
+/// Of something that is as fast.
+const ALIKE: [f64; 22] = [
+    112.45, 99.15, 126.95, 116.31, 117.51, 125.15, 123.01, 123.62, 117.12, 132.6, 134.54, 121.29, 116.93, 127.6, 125.3, 111.64,
+    116.86, 130.44, 120.13, 118.04, 122.91, 120.7,
+];
 
-/// A series of the vectors. `[value, n]` stands for n times the value.
-fn series(vectors: &Value, name: &Value) -> Vec<f64> {
-    let all = vectors["series"][name.as_str().unwrap()].as_array().unwrap();
-    let repeated = |one: &Value| match one.as_array() {
-        Some(both) => vec![both[0].as_f64().unwrap(); usize::try_from(both[1].as_u64().unwrap()).unwrap()],
-        None => vec![one.as_f64().unwrap()],
-    };
-    all.iter().flat_map(repeated).collect()
-}
-
-fn compared(vectors: &Value, case: &Value) -> Comparison {
-    let mut settings = Settings { confidence: case["confidence"].as_f64().unwrap(), ..Settings::default() };
-    settings.tolerance = case["tolerance"].as_f64().unwrap_or(settings.tolerance);
-    settings.direction = serde_json::from_value(case["direction"].clone()).unwrap_or_default();
-    settings.allowed_decrease = case["allowed"][0].as_f64().unwrap_or(1.0);
-    settings.allowed_increase = case["allowed"][1].as_f64().unwrap_or(1.0);
-    compare(&series(vectors, &case["baseline"]), &series(vectors, &case["canary"]), &settings)
+#[test]
+fn bounds_are_where_the_statistic_is_a_quantile() {
+    for (canary, lower, upper, estimate, verdict) in
+        [(&SLOW[..], 16.49, 35.19, 24.76, Verdict::High), (&ALIKE[..], -3.82, 8.99, 2.58, Verdict::Pass)]
+    {
+        let found = compare(&BASELINE, canary, &Settings::default());
+        let shift = found.shift.unwrap();
+        assert_eq!(found.verdict, verdict);
+        assert!((shift.lower - lower).abs() < 1e-4 && (shift.upper - upper).abs() < 1e-4, "{shift:?}");
+        let [x, y] = [canary, &BASELINE].map(|values| Sample::new(values, None));
+        let is_between_steps = statistic(&x, &y, shift.estimate) == 0.0;
+        assert!(is_between_steps || (shift.estimate - estimate).abs() < 1e-4, "{shift:?}");
+    }
+    // So few points are never sure enough: the bounds are the least and the greatest difference.
+    let few = compare(&[1.0, 2.0, 3.0, 4.0], &[10.0, 20.0, 30.0, 40.0], &Settings { confidence: 0.95, ..Settings::default() });
+    let shift = few.shift.unwrap();
+    assert!(
+        (shift.lower - 6.0).abs() < 1e-6 && (shift.upper - 39.0).abs() < 1e-6 && (shift.estimate - 22.5).abs() < 1e-6,
+        "{shift:?}"
+    );
 }
 
 #[test]
-fn verdicts_are_kayentas() {
-    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-    for case in vectors["verdicts"].as_array().unwrap() {
-        let found = compared(&vectors, case);
-        assert_eq!(serde_json::to_value(found.verdict).unwrap(), case["verdict"], "{}: {found:?}", case["title"]);
-    }
-}
-
-#[test]
-fn bounds_and_estimates_are_kayentas() {
-    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-    for case in vectors["shifts"].as_array().unwrap() {
-        let shift = compared(&vectors, case).shift.unwrap();
-        // Kayenta's tests allow as much. Some of its numbers are R's, whose estimates are a little further away.
-        for (name, found, within) in
-            [("lower", shift.lower, 1e-6), ("upper", shift.upper, 1e-6), ("estimate", shift.estimate, 1e-4)]
-        {
-            let expected = case[name].as_f64().unwrap();
-            assert!((found - expected).abs() < within, "{}: {name} {found} and not {expected}", case["title"]);
-        }
-    }
-}
-
-#[test]
-fn the_statistic_is_kayentas() {
-    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
-    let of = |case: &Value| ["canary", "baseline"].map(|name| Sample::new(&series(&vectors, &case[name]), None));
-    let shifts = vectors["shifts"].as_array().unwrap();
-    let [x, y] = of(&shifts[1]);
-    for (shift, expected) in [(0.0, -1.229_416), (5.0, -35.806_06)] {
-        let found = statistic(&x, &y, shift);
-        assert!((found - expected).abs() < 1e-6, "{found}");
-    }
-    let [x, y] = of(&shifts[4]);
-    let quantile = normal_quantile(0.025);
-    for (shift, quantile, expected) in [
-        (-3.124_999_999_999_986, -quantile, 17.090_968_923_762_254),
-        (5.555_555_555_555_557, -quantile, -20.997_687_930_433_106),
-        (-3.124_999_999_999_986, quantile, 21.010_896_892_842_36),
-        (5.555_555_555_555_557, quantile, -17.077_759_961_353),
+fn the_statistic_corrects_for_ties_and_continuity() {
+    let of = |x: &[f64], y: &[f64], shift: f64| statistic(&Sample::new(x, None), &Sample::new(y, None), shift);
+    for (found, expected) in [
+        (of(&SLOW, &BASELINE, 0.0), 4.896_907_274_464_246),
+        (of(&SLOW, &BASELINE, 21.5), 0.803_969_851_031_443_4),
+        (of(&[1.0, 1.0, 2.0, 3.0, 3.0], &[1.0, 2.0, 2.0, 2.0], 0.0), 0.261_861_468_283_190_85),
+        (of(&[1.0, 1.0, 2.0, 3.0, 3.0], &[1.0, 2.0, 2.0, 2.0], 1.0), -1.084_209_483_486_301_3),
+        (of(&[2.0, 2.0], &[1.0, 1.0], 1.0), 0.0),
     ] {
-        let found = statistic(&x, &y, shift) - quantile;
-        assert!((found - expected).abs() < 1e-6, "{found}");
+        assert!((found - expected).abs() < 1e-12, "{found}");
     }
+}
+
+#[test]
+fn a_change_counts_if_it_is_in_the_direction_sure_and_large_enough() {
+    let of = |settings: Settings| compare(&BASELINE, &SLOW, &settings).verdict;
+    let default = Settings::default();
+    assert_eq!(of(Settings { direction: Direction::Increase, ..default }), Verdict::High);
+    assert_eq!(of(Settings { direction: Direction::Decrease, ..default }), Verdict::Pass);
+    assert_eq!(compare(&SLOW, &BASELINE, &default).verdict, Verdict::Low);
+    assert_eq!(compare(&SLOW, &BASELINE, &Settings { direction: Direction::Increase, ..default }).verdict, Verdict::Pass);
+    // The lower bound is two thirds of the estimate, and the means are 1.22 to one.
+    assert_eq!(of(Settings { tolerance: 0.6, ..default }), Verdict::High);
+    assert_eq!(of(Settings { tolerance: 0.7, ..default }), Verdict::Pass);
+    assert_eq!(of(Settings { allowed_increase: 1.2, ..default }), Verdict::High);
+    assert_eq!(of(Settings { allowed_increase: 1.25, ..default }), Verdict::Pass);
+    let errors = compare(&[0.0; 10], &[0.05, 0.05, 0.02, 0.02, 0.02, 0.05, 0.03, 0.05, 0.05, 0.13], &default);
+    assert_eq!((errors.verdict, errors.shift.unwrap().ratio), (Verdict::High, None), "no ratio, so it is not asked for");
+    assert_eq!(verdict_of(&[1.0; 5], &[1.0, 1.0, 1.0, 1.0, 10.0]), Verdict::Pass, "one of five");
 }
 
 fn verdict_of(baseline: &[f64], canary: &[f64]) -> Verdict {
@@ -104,9 +105,8 @@ fn outliers_are_left_out_where_this_is_asked_for() {
     let left = |factor: f64| Sample::new(&spiked, Some(factor)).0;
     assert_eq!(left(3.0).len(), 200);
     assert_eq!(left(1000.0).len(), 202);
-    // The data of Kayenta's test "IQR Detection".
-    let few = [21.0, 23.0, 24.0, 25.0, 50.0, 29.0, 23.0, 21.0];
-    assert_eq!(Sample::new(&few, Some(1.5)).0, [21.0, 21.0, 23.0, 23.0, 24.0, 25.0, 29.0]);
+    let few = [5.0, 6.0, 7.0, 6.0, 40.0, 5.5, 6.5];
+    assert_eq!(Sample::new(&few, Some(1.5)).0, [5.0, 5.5, 6.0, 6.0, 6.5, 7.0]);
     assert!(Sample::new(&[], Some(3.0)).0.is_empty());
 }
 
