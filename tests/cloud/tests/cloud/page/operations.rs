@@ -52,7 +52,9 @@ fn sound(page: &Page<'_>, what: &str) -> Outcome {
 fn letters(bed: &Bed) -> Outcome {
     let letter = |id: &str, more: Value| {
         let mut letter = json!({"id": id, "engine": "sequences", "sentAt": SINCE, "receives": 5, "reason": "the table is gone", "truncated": false});
-        letter.as_object_mut().map(|all| all.extend(more.as_object().cloned().unwrap_or_default()));
+        if let (Some(all), Some(more)) = (letter.as_object_mut(), more.as_object()) {
+            all.extend(more.clone());
+        }
         letter
     };
     let waiting = letter("l-1", json!({"nextRedrive": "2036-11-27T10:00:00.000Z"}));
