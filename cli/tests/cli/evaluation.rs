@@ -100,11 +100,11 @@ fn an_analysis_of_argo_rollouts_becomes_files_that_are_fine() {
     write(&dir.path().join("a.yaml"), template);
     let printed = run(&["evaluation", "migrate", &of("a.yaml")]);
     assert_eq!((printed.code, printed.err.as_str()), (0, ""));
-    let ends = "---\n# In the strategy of a deployment.\nanalysis: {interval: 1m, failureLimit: 0}\n";
+    let ends = "---\n# In the strategy of a deployment.\nanalysis: {interval: 1m, failureLimit: 0, minSamples: 0}\n";
     assert!(printed.out.starts_with("# slo.yaml\n") && printed.out.ends_with(ends), "{}", printed.out);
     let to = of("out");
     let written = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);
-    assert_eq!((written.code, written.out.as_str()), (0, "analysis: {interval: 1m, failureLimit: 0}\n"), "{}", written.err);
+    assert_eq!((written.code, written.out.as_str()), (0, "analysis: {interval: 1m, failureLimit: 0, minSamples: 0}\n"), "{}", written.err);
     let fine = run(&["validate", &of("out/slo.yaml"), &of("out/sli.yaml")]);
     assert_eq!((fine.code, fine.err.as_str()), (0, ""), "{}", fine.out);
     let again = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);

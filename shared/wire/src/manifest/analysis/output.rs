@@ -90,12 +90,13 @@ fn query(text: &str) -> String {
     format!("|-{}", text.lines().map(line).collect::<String>())
 }
 
-/// The shortest interval, and the fewest failures that are allowed: what a strategy has once, metrics may have each.
+/// The shortest interval, and the fewest failures that are allowed: what a strategy has once, metrics may have each. Argo Rollouts
+/// counts no requests.
 fn block(metrics: &[Metric]) -> String {
     let interval = metrics.iter().filter_map(|metric| metric.interval).min();
     let limit = metrics.iter().filter(|metric| !metric.is_dry).map(|metric| metric.failure_limit).min().unwrap_or(0);
     let interval = interval.map(|interval| format!("interval: {}, ", compact(interval))).unwrap_or_default();
-    format!("analysis: {{{interval}failureLimit: {limit}}}\n")
+    format!("analysis: {{{interval}failureLimit: {limit}, minSamples: 0}}\n")
 }
 
 /// `1h30m`: as manifests have it.
