@@ -104,7 +104,12 @@ fn an_analysis_of_argo_rollouts_becomes_files_that_are_fine() {
     assert!(printed.out.starts_with("# slo.yaml\n") && printed.out.ends_with(ends), "{}", printed.out);
     let to = of("out");
     let written = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);
-    assert_eq!((written.code, written.out.as_str()), (0, "analysis: {interval: 1m, failureLimit: 0, minSamples: 0}\n"), "{}", written.err);
+    assert_eq!(
+        (written.code, written.out.as_str()),
+        (0, "analysis: {interval: 1m, failureLimit: 0, minSamples: 0}\n"),
+        "{}",
+        written.err
+    );
     let fine = run(&["validate", &of("out/slo.yaml"), &of("out/sli.yaml")]);
     assert_eq!((fine.code, fine.err.as_str()), (0, ""), "{}", fine.out);
     let again = run(&["evaluation", "migrate", &of("a.yaml"), "--to", &to]);

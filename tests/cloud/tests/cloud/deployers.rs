@@ -3,6 +3,7 @@
 
 use crate::bed::Bed;
 use crate::deployments::gone;
+use crate::shell::Shell;
 use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
@@ -19,6 +20,11 @@ pub fn tests() -> Vec<Test<Bed>> {
         Test::new("deployers::a task and a build are started, and their ends found without events", tasks_and_builds).needs(needs),
         Test::new("deployers::an alias moves at once and as a canary, and back when a hook fails or somebody says so", aliases)
             .needs(needs),
+        Test::new(
+            "deployers::a canary is judged by a metric store, taken back with the numbers, and goes on by other objectives",
+            judged,
+        )
+        .needs(needs),
         Test::new("deployers::a container image becomes a version of the function", image).needs(needs),
         Test::new("deployers::a package of code that is pushed becomes a version, and nothing else than what was pushed", package)
             .needs(needs),
@@ -203,6 +209,59 @@ fn aliases(bed: &Bed) -> Outcome {
     config.command("rollback", &json!({"notes": "three is broken"}))?;
     config.becomes(5, &["Complete"])?;
     same("the alias after a rollback", answers(bed, &url)?.as_str(), "two")
+}
+
+/// The only figures are the numbers of the versions: 2 is twice as much as 1.
+fn judged(bed: &Bed) -> Outcome {
+    let (config, shell) = (Config::new(bed), Shell(bed));
+    let shop = format!("deployed-{}", config.salt);
+    let arn = config.function(&shop, &[&says("one"), &says("two")])?;
+    let named = |api: &str, kind: &str, spec: Value| {
+        let metadata = json!({"name": config.namespace, "namespace": config.namespace});
+        json!({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec})
+    };
+    config.apply_manifest(&json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": config.namespace}}))?;
+    let stages = json!({"stages": [{"name": "live", "sequences": []}]});
+    config.apply_manifest(
+        &json!({"apiVersion": "spec.keptn.sh/0.2.3", "kind": "Shipyard", "metadata": {"name": config.namespace}, "spec": stages}),
+    )?;
+    let (metrics, store) = shell.figures("examples/greeter/figures.txt")?;
+    config.apply_manifest(&named("keelway.dev/v1", "MetricsSource", json!({"prometheus": {"url": store}})))?;
+    let file = |name: &str, content: &Value| {
+        let path = std::env::temp_dir().join(format!("{}-{name}", config.salt));
+        std::fs::write(&path, content.to_string()).map_err(|error| Problem::of(name, error))?;
+        shell.fine(&["resource", "add", &path.to_string_lossy(), "--as", name, "-p", &config.namespace]).map(drop)
+    };
+    let objectives = |criteria: &str| {
+        json!({"spec_version": "1.0", "total_score": {"pass": "90%"},
+            "objectives": [{"sli": "errors", "pass": [{"criteria": [criteria]}]}]})
+    };
+    file("sli.yaml", &json!({"spec_version": "1.0", "indicators": {"errors": "$VERSION", "invocations": "100"}}))?;
+    file("slo.yaml", &objectives("<=+50%"))?;
+    let spec = |n: u32| {
+        json!({
+            "targets": [{"name": "main", "kind": "lambda-alias", "id": format!("{shop}:live")}],
+            "strategy": {"type": "Canary", "canaryParams": {"timeoutSeconds": 120, "steps": [{"weight": 10, "bake": "1s"}]},
+                "analysis": {"interval": "1s"}},
+            "triggers": [{"type": "ConfigChange"}],
+            "template": {"containers": [{"name": "app", "image": format!("{arn}:{n}")}]},
+        })
+    };
+    config.apply(&spec(1))?;
+    config.becomes(1, &["Complete"])?;
+    config.apply(&spec(2))?;
+    let failed = config.becomes(2, &["Complete", "Failed"])?;
+    let why = "the analysis failed at 10 %: main: errors is 2, 1 before; <=+50% allows 1.5";
+    same("version 2", (&failed["status"], message(&failed).contains(why)), (&json!("Failed"), true))?;
+    let measured = &failed["progress"]["analysis"];
+    same("the window", (&measured["result"], &measured["samples"]), (&json!("fail"), &json!(100.0)))?;
+    let url = config.url(&shop, "live")?;
+    same("the alias after it", answers(bed, &url)?.as_str(), "one")?;
+    file("slo.yaml", &objectives("<=+150%"))?;
+    config.command("retry", &json!({}))?;
+    config.becomes(2, &["Complete"])?;
+    drop(metrics);
+    same("the alias in the end", answers(bed, &url)?.as_str(), "two")
 }
 
 fn image(bed: &Bed) -> Outcome {

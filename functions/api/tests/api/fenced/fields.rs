@@ -286,6 +286,22 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
     ("Notification", &["url"], Nothing("public addresses only, and without credentials of the installation")),
     ("Approval", &["approvers"], Nothing("who decides about the own promotions")),
     ("Environment", &["name"], Nothing("its own name, in its own pipeline")),
+    (
+        "PipelineEvaluation",
+        &["service", "stage"],
+        Nothing("a service of the pipeline's own project: its files and its evaluations"),
+    ),
+    (
+        "DeploymentAnalysis",
+        &["samples", "service", "slo", "stage"],
+        Nothing("files of the project's own resources, and what is in them"),
+    ),
+    (
+        "DeploymentAnalysis",
+        &["source"],
+        Nothing("one of the project's own sources: what those use is asked for before each window"),
+    ),
+    ("DeploymentDistribution", &["sli"], Nothing("an indicator of the project's own files")),
     ("Window", &["from", "reason", "schedule", "until", "zone"], Nothing(TIME)),
     // Projects.
     ("ProjectMetadata", &["name"], Outside(&["{apiVersion: keelway.dev/v1, kind: Project, metadata: {name: ~}}"])),

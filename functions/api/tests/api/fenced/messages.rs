@@ -81,6 +81,11 @@ fn of_promotions(f: &Furnished) -> Vec<(&'static str, Does)> {
         ),
         ("seen", Nothing(json!({"to": to, "attempt": attempt, "seen": {"succeeded": "alfa"}}))),
         ("closed", Nothing(json!({"to": to, "attempt": attempt, "how": "closed"}))),
+        (
+            "evaluated",
+            Nothing(json!({"to": to, "environment": "quuxtwo", "id": "alfa", "time": 1,
+                "answer": {"status": "succeeded", "result": "pass", "evaluated": true, "score": 100.0}})),
+        ),
         ("command", AsItSays("the API sends it, after it has asked for trigger or approve:<environment>")),
     ]
 }
