@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import shlex
 import subprocess
@@ -169,7 +170,8 @@ class Story:
         latest = self.config().get("latest") or {}
         deploys = any(self.packages[release]["digest"] in image for image in latest.get("images", {}).values())
         told = latest.get("progress", {}).get("targets", {}).get(ALIAS, {}).get("message", "")
-        found = re.search(r"(?:^at|requests go to) version (\S+)$", told)
+        # Before the first step, a target is at the version that it had.
+        found = re.search(r"^at version (\S+)$" if latest.get("status") == "Complete" else r"requests go to version (\S+)$", told)
         return found[1] if deploys and found else None
 
     def measure(self, release):
