@@ -177,7 +177,7 @@ impl Evaluating {
         let Some(task) = self.tasks.get(&n) else { return };
         let time = self.times.entry(n).or_default();
         *time += 1;
-        let asker = asker(n, &task, *time);
+        let asker = asker(n, task, *time);
         put(world, project::pipeline(task, &asker, Some(period)));
         let message = Message::Evaluate { to: task.place.clone(), id: task.id(), period, asker };
         world.enqueue(NAME, Parcel::Own(message.letter().body));

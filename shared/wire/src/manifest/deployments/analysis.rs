@@ -29,9 +29,8 @@ pub fn read(strategy: &Node, kind: StrategyKind, path: &str, report: &mut Report
         (None, None) => None,
         (stage, _) => {
             let lacks = if stage.is_some() { "service" } else { "stage" };
-            let message =
-                format!("is missing: files are those of a service in a stage, or without `stage` and `service` the project's");
-            report.error(node, format!("{path}.{lacks}"), message);
+            let message = "is missing: files are those of a service in a stage, or without `stage` and `service` the project's";
+            report.error(node, format!("{path}.{lacks}"), message.into());
             None
         }
     };
