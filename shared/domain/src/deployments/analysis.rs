@@ -7,7 +7,9 @@
 use super::definition::Strategy;
 pub use super::part::WHOLE;
 use crate::evaluation::mann_whitney::{Comparison, Direction, Settings, Verdict as Difference, compare};
-use crate::evaluation::{Earlier, Finished, Indicator, Judgement, Measured, Period, Provided, Slo, Target, judge, shown};
+use crate::evaluation::{
+    Earlier, Finished, Indicator, Judgement, Measured, Period, Provided, QueryError, Slo, Target, judge, shown,
+};
 use crate::event::{Status, TaskResult};
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -128,9 +130,19 @@ pub enum Next {
 }
 
 impl Judging {
-    /// A step begins.
-    pub fn begin(&mut self, now: Timestamp, analysis: &Analysis) {
-        (self.shifted, self.from, self.until) = (now, now, now + analysis.interval);
+    /// A step begins. `bake`: how long it lasts at least.
+    pub fn begin(&mut self, now: Timestamp, analysis: &Analysis, bake: Option<Span>) {
+        (self.shifted, self.from) = (now, now);
+        let whole = now + analysis.interval;
+        self.until = self.next_end(now, analysis, bake).max(whole);
+    }
+
+    /// When a window ends that begins or grows now. A rest of the bake time that is shorter than half a window belongs to the one
+    /// before: in a few seconds, some sources have no value at all.
+    fn next_end(&self, now: Timestamp, analysis: &Analysis, bake: Option<Span>) -> Timestamp {
+        let whole = now + analysis.interval;
+        let baked = bake.map(|bake| self.shifted + bake).filter(|baked| *baked > now);
+        baked.filter(|baked| *baked - whole < Span(analysis.interval.0 / 2)).unwrap_or(whole)
     }
 
     /// What follows a window that ended at this time. `bake`: how long the step lasts at least; `None`: until a person says so.
@@ -157,11 +169,10 @@ impl Judging {
                 self.from = end;
                 match bake.map(|bake| self.shifted + bake) {
                     Some(baked) if baked <= end => Next::Go,
-                    Some(baked) => {
-                        self.until = self.until.min(baked);
+                    _ => {
+                        self.until = self.next_end(end, analysis, bake);
                         Next::Again
                     }
-                    None => Next::Again,
                 }
             }
         }
@@ -346,20 +357,15 @@ fn too_few(of: &Seen, analysis: &Analysis) -> Option<(String, bool)> {
             true => Some((format!("{target}: {samples} of {who} is {}, and {least} are needed", shown(count.value)), false)),
             false => {
                 let why = &count.message;
-                Some((
-                    format!("{target}: {samples} of {who}, which counts its requests, has no value: {why}"),
-                    of.is_unknown(count),
-                ))
+                Some((format!("{target}: {samples} of {who}, which counts its requests, has no value: {why}"), is_unknown(count)))
             }
         }
     })
 }
 
-impl Seen {
-    /// Whether an indicator has no query.
-    fn is_unknown(&self, of: &Measured) -> bool {
-        of.message == crate::evaluation::QueryError::Unsupported.to_string()
-    }
+/// Whether an indicator has no query: values carry only the message.
+fn is_unknown(of: &Measured) -> bool {
+    of.message == QueryError::Unsupported.to_string()
 }
 
 /// The objectives' judgement, with the version before as the only earlier evaluation.

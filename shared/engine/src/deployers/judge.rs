@@ -8,8 +8,9 @@ use crate::metrics::Metrics;
 use crate::ports::{PortError, Ports};
 use crate::runners::Runners;
 use keelway_domain::deployments::analysis::{self, Judging, Next, Report, Verdict};
-use keelway_domain::deployments::definition::Weight;
+use keelway_domain::deployments::definition::{Target, Weight};
 use keelway_domain::deployments::plan;
+use keelway_domain::evaluation::shown;
 use keelway_domain::time::{Span, Timestamp};
 
 impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
@@ -69,8 +70,7 @@ impl<P: Ports, C: Aliases + Runners, M: Metrics> Deployers<P, C, M> {
 
 /// The versions of the aliases that two versions share.
 fn versions(step: &Step) -> Vec<Versions> {
-    let shared = |(target, function, alias): (_, plan::Function, String)| {
-        let target: keelway_domain::deployments::definition::Target = target;
+    let shared = |(target, function, alias): (Target, plan::Function, String)| {
         let place = step.point.aliases.get(&target.name)?;
         let before = aliases::shares(place).then(|| place.from.clone()).flatten()?;
         // Metrics name a function by its name alone.
@@ -88,7 +88,7 @@ fn wait(step: &mut Step, judging: Judging, due: Timestamp, hold: Option<u32>) ->
 /// What the log says of a window.
 fn sentence(report: &Report, weight: u8, next: Next) -> String {
     let counted = report.samples.map(|samples| format!(", {samples} requests")).unwrap_or_default();
-    let score = report.score.map(|score| format!(", score {}", keelway_domain::evaluation::shown(score))).unwrap_or_default();
+    let score = report.score.map(|score| format!(", score {}", shown(score))).unwrap_or_default();
     let why = if report.message.is_empty() { String::new() } else { format!(": {}", report.message) };
     let then = match next {
         Next::Ask => "; it holds until it is told to proceed",

@@ -144,7 +144,7 @@ fn judged(step: &mut Step, n: usize) -> Option<i64> {
     let weights = plan::weights(&step.definition.strategy, step.at_once());
     let (Some(weight), Some(analysis)) = (weights.get(n), step.definition.strategy.analysis.clone()) else { return None };
     let mut judging = step.point.judging.take().unwrap_or_default();
-    judging.begin(step.now, &analysis);
+    judging.begin(step.now, &analysis, weight.bake);
     step.point.enter(Stage::Judge(n), judging.until);
     step.point.judging = Some(judging);
     if weight.bake.is_none() && step.deployment.part.is_none() {

@@ -21,6 +21,10 @@ impl<P: Ports, M: Metrics> Evaluations<P, M> {
         (id, period, asker): (&str, Period, &Asker),
         cause: Cause,
     ) -> Result<Handled, PortError> {
+        // A pipeline evaluates services of its own project.
+        if asker.pipeline.namespace != to[0] {
+            return Ok(Handled::Stale);
+        }
         let began = self.service(to).await?.is_some_and(|x| x.knows(id));
         if !began && !self.is_awaited(id, asker).await? {
             return Ok(Handled::Stale);

@@ -158,7 +158,8 @@ async fn look<M: Metrics>(
         Ok(values) => values,
         Err(lost) => return Ok(Err(lost)),
     };
-    let (baseline_samples, baseline) = match slo.compares() {
+    // Values over time are compared with those of the version before, too.
+    let (baseline_samples, baseline) = match slo.compares() || !analysis.mann_whitney.is_empty() {
         false => (None, vec![]),
         true => match version(&of.before).await? {
             Ok(values) => values,

@@ -7,6 +7,7 @@ use keelway_domain::deployments::{Command, Status};
 use keelway_domain::evaluation::mann_whitney::Direction;
 use keelway_domain::time::Span;
 use keelway_world::evaluations::project;
+use serde_json::json;
 
 const SLO: &str = "
 spec_version: '1.0'
@@ -296,6 +297,46 @@ fn the_first_version_and_a_rollback_are_not_judged() {
     stand.pass(Span::seconds(1));
     stand.assert_ended(Status::Complete, "2");
     assert_eq!(stand.sources.state().asked.len(), 0);
+
+    let mut stand = deploying(&next, (60.0, 2.0), (540.0, 2.0));
+    stand.pass(Span::seconds(62));
+    stand.assert_ended(Status::Complete, "2");
+    let asked = stand.sources.state().asked.len();
+    let back = serde_json::from_value(json!({"config": false, "application": true})).unwrap();
+    stand.command(Command::Rollback(back));
+    stand.pass(Span::seconds(2));
+    stand.assert_ended(Status::Complete, "1");
+    assert_eq!(stand.sources.state().asked.len(), asked);
+}
+
+/// In a few seconds, some sources have no value at all.
+#[test]
+fn a_short_rest_of_the_bake_belongs_to_the_window_before() {
+    for (bake, lengths) in [(125, vec![60, 65]), (65, vec![65]), (150, vec![60, 60, 30]), (5, vec![60])] {
+        let next = canary(&[(10, Some(bake))], analysis());
+        let mut stand = deploying(&next, (60.0, 2.0), (540.0, 2.0));
+        stand.pass(Span::minutes(5));
+        stand.assert_ended(Status::Complete, "2");
+        let asked = stand.sources.state().asked.clone();
+        let found: Vec<i64> = asked.iter().step_by(2).map(|one| (one.period.end - one.period.start).0 / 1000).collect();
+        assert_eq!(found, lengths, "a bake of {bake} s");
+    }
+}
+
+/// The version before needs requests, too, if values over time are compared with its own.
+#[test]
+fn values_over_time_need_requests_of_both_versions() {
+    let mann_whitney = vec![Distribution { sli: "latency".into(), direction: Direction::Either }];
+    let next = canary(&[(10, Some(60))], Analysis { mann_whitney, ..analysis() });
+    let fixed = SLO.replace("'<=+50%', ", "");
+    let mut stand = with_files(&next, &[("slo.yaml", &fixed), ("sli.yaml", SLI)]);
+    measured(&stand, (60.0, 2.0), (3.0, 0.0));
+    for version in [1, 2] {
+        stand.sources.state().series.insert(("main".into(), format!("latency of {version}")), vec![80.0, 81.0]);
+    }
+    stand.apply(&next);
+    stand.pass(Span::seconds(62));
+    assert_eq!(report(&stand).message, "main: invocations of the version before is 3, and 50 are needed");
 }
 
 #[test]
