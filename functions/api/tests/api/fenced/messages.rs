@@ -8,7 +8,7 @@ use super::furnished::{Furnished, OTHER, OWN, furnish};
 use super::{Border, key};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_engine::item::Item;
-use keelway_engine::{deployments, promotions, sequences, webhooks};
+use keelway_engine::{deployments, evaluations, promotions, sequences, webhooks};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::queue::Parcel;
 use serde::de::DeserializeOwned;
@@ -117,6 +117,17 @@ fn of_deployments(f: &Furnished) -> Vec<(&'static str, Does)> {
     ]
 }
 
+fn of_evaluations(f: &Furnished) -> Vec<(&'static str, Does)> {
+    let (to, now) = (json!([OTHER, "quuxdev", "quuxsvc"]), f.stand.world.now().0);
+    let asker = json!({"pipeline": {"p": OWN, "n": "alfaline"}, "environment": "alfaone", "revision": "alfav2", "time": 1});
+    vec![
+        ("measure", Nothing(json!({"to": to, "id": "alfa", "attempt": 1}))),
+        ("evaluate", Nothing(json!({"to": to, "id": "alfa", "period": {"start": now - 600_000, "end": now}, "asker": asker}))),
+        ("wake", Nothing(json!({"to": to, "at": now + 1}))),
+        ("over", Nothing(json!({"to": to, "id": "alfa"}))),
+    ]
+}
+
 /// Those that other functions get, with where it is shown that they reach nothing.
 const ELSEWHERE: [(&str, &str); 6] = [
     ("observe", "reads a cluster for its own project: functions/observer asks for consent of each pipeline"),
@@ -166,11 +177,13 @@ async fn no_message_with_facts_of_its_own_changes_another_project() {
         (promotions::NAME, of_promotions(&f)),
         (promotions::ATTEMPTS, of_attempts(&f)),
         (deployments::NAME, of_deployments(&f)),
+        (evaluations::NAME, of_evaluations(&f)),
     ];
     complete::<sequences::Message>(&all[0].1);
     complete::<promotions::Message>(&all[1].1);
     complete::<promotions::Job>(&all[2].1);
     complete::<deployments::Message>(&all[3].1);
+    complete::<evaluations::Message>(&all[4].1);
     let mut others = variants::<promotions::Observe>();
     others.extend(variants::<deployments::Job>());
     others.extend(variants::<webhooks::Message>());
