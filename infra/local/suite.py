@@ -26,8 +26,13 @@ MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # other features, and build everything a second time.
 IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model", "--test=scale")
 SLOWEST = 10
+# Of each test that failed, so many lines are said again at the very end, where a log that somebody cuts still has them.
+FAILURE_LINES = 6
+FAILURE_WIDTH = 400
 # A line of the suite on the local cloud: `test lanes::thawed ... ok <2.1s>`.
-CLOUD_TEST = re.compile(r"^test (\S+) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
+CLOUD_TEST = re.compile(r"^test (\S.*?) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
+# What it says of a test that failed: `---- lanes::thawed ----` and the lines below.
+CLOUD_FAILURE = re.compile(r"^---- (\S.*?) ----\n(.*?)(?=^---- |^test result)", re.MULTILINE | re.DOTALL)
 
 
 def nextest(*words, **variables):
@@ -68,6 +73,14 @@ class Cloud:
     def times(self):
         return [("cloud", name, float(seconds)) for name, seconds in CLOUD_TEST.findall(self.log.read_text(errors="replace"))]
 
+    def failures(self):
+        """(test, what it said) of every test that failed; of a suite that ended without a result, its last lines."""
+        log = self.log.read_text(errors="replace")
+        if self._process.returncode == 0:
+            return []
+        failed = CLOUD_FAILURE.findall(log)
+        return [(f"cloud {name}", said) for name, said in failed] or [("cloud", "\n".join(log.splitlines()[-FAILURE_LINES:]))]
+
 
 def times(profile):
     """(executable, test, seconds) of every test that nextest ran."""
@@ -76,6 +89,25 @@ def times(profile):
         return []
     return [(suite.get("name").removeprefix("keelway-"), case.get("name"), float(case.get("time")))
             for suite in xml.parse(report).getroot().iter("testsuite") for case in suite.iter("testcase")]
+
+
+def failures(profile):
+    """(test, what it said) of every test that nextest saw fail."""
+    report = run.target().parent / "nextest" / profile / "junit.xml"
+    if not report.exists():
+        return []
+    return [(f"{suite.get('name').removeprefix('keelway-')} {case.get('name')}", failed.text or "")
+            for suite in xml.parse(report).getroot().iter("testsuite") for case in suite.iter("testcase")
+            for failed in case if failed.tag in ("failure", "error")]
+
+
+def tell_failures(failed):
+    """The tests that failed, each with the beginning of what it said."""
+    for test, said in failed:
+        say(f"FAILED  {test}")
+        lines = [line for line in said.split("stack backtrace:")[0].splitlines() if line.strip()]
+        for line in lines[:FAILURE_LINES]:
+            say(f"        {line[:FAILURE_WIDTH]}")
 
 
 def tell(all_times):
@@ -104,6 +136,7 @@ def everything():
     finally:
         cloud.stop()
     tell(times("default") + cloud.times())
+    tell_failures(failures("default") + cloud.failures())
     say(f"every test took {time.monotonic() - began:.0f} s: {'passed' if in_memory and on_cloud else 'FAILED'}")
     return in_memory and on_cloud
 
