@@ -26,8 +26,18 @@ impl Repository {
 
     /// Branches and their commits, by name.
     pub fn branches(&self) -> Result<Vec<(String, String)>, Refused> {
+        if let Some(tips) = self.git.tips() {
+            let mut all: Vec<_> = tips.iter().map(|(name, sha)| (name.clone(), sha.clone())).collect();
+            all.sort();
+            return Ok(all);
+        }
         let strip = |(name, sha): (String, String)| Some((name.strip_prefix("refs/heads/")?.to_owned(), sha));
         Ok(self.git.references("refs/heads/")?.into_iter().filter_map(strip).collect())
+    }
+
+    /// How many branches there are.
+    pub fn count_branches(&self) -> Result<usize, Refused> {
+        self.git.tips().map_or_else(|| self.branches().map(|all| all.len()), |tips| Ok(tips.len()))
     }
 
     /// Creates a branch at a commit.

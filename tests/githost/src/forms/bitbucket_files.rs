@@ -221,7 +221,7 @@ fn edit(repository: &mut Repository, request: &Request, path: &str, user: &str) 
     let tip = match (repository.git.branch(&branch)?, start) {
         (Some(tip), _) => Some(tip),
         (None, Some(start)) => Some(repository.tip(start)?),
-        (None, None) if repository.branches()?.is_empty() => None,
+        (None, None) if repository.count_branches()? == 0 => None,
         (None, None) => return Err(Refused::Branch(branch)),
     };
     let entry = |commit: &str| repository.git.entry(commit, path).map(|entry| entry.map(|entry| entry.sha));

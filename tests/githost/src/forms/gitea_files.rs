@@ -266,7 +266,7 @@ fn change(
     let branch = options.branch.clone().unwrap_or_else(|| repository.default_branch.clone());
     let target = options.new_branch.clone().unwrap_or_else(|| branch.clone());
     let tip = repository.git.branch(&branch)?;
-    if tip.is_none() && !repository.branches()?.is_empty() {
+    if tip.is_none() && repository.count_branches()? > 0 {
         return Err(Refused::Branch(branch));
     }
     if target != branch && repository.git.branch(&target)?.is_some() {

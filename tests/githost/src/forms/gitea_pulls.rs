@@ -94,7 +94,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     let viewer = Viewer::of(call);
     let (repository, user) = call.repository(owner, name, scope)?;
     repository.refresh()?;
-    if rest[0] == "pulls" && repository.branches()?.is_empty() {
+    if rest[0] == "pulls" && repository.count_branches()? == 0 {
         return Err(Refused::Repository);
     }
     let origin = &request.origin;

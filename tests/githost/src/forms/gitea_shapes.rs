@@ -58,7 +58,7 @@ pub(crate) fn account(login: &str, origin: &str) -> Value {
 pub(crate) fn repository_json(repository: &Repository, viewer: &Viewer) -> Value {
     let (full, origin, created) = (repository.full_name(), &viewer.origin, written(repository.created));
     let allows = |method| repository.methods.contains(&method);
-    let branches = repository.branches().map_or(0, |branches| branches.len());
+    let branches = repository.count_branches().unwrap_or(0);
     let open = repository.pulls.values().filter(|pull| pull.is_open()).count();
     // The owner is an organization, which has no e-mail address.
     let mut owner = account(&repository.owner, origin);

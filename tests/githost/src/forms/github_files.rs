@@ -260,7 +260,7 @@ impl Change {
         by.into_iter().flatten().try_for_each(|person| person.signature().map(|_| ()))?;
         let branch = self.branch.unwrap_or_else(|| repository.default_branch.clone());
         let tip = repository.git.branch(&branch)?;
-        if tip.is_none() && !repository.branches()?.is_empty() {
+        if tip.is_none() && repository.count_branches()? > 0 {
             return Err(Refused::Branch(branch));
         }
         let present = match &tip {

@@ -278,7 +278,7 @@ fn commit(repository: &mut Repository, new: NewCommit, user: &str) -> Result<Str
         (Some(_), Some(_)) if !new.force => return Err(Refused::BranchExists(new.branch)),
         (Some(tip), None) => Some(tip.clone()),
         (_, Some(start)) => Some(repository.commit_of(Some(start))?),
-        (None, None) if repository.branches()?.is_empty() => None,
+        (None, None) if repository.count_branches()? == 0 => None,
         (None, None) => return Err(Refused::Branch(new.branch)),
     };
     let mut files: Vec<NewFile> = vec![];
