@@ -15,7 +15,7 @@ FUNCTIONS := $(patsubst functions/%/Cargo.toml,keelway-%,$(sort $(wildcard funct
 CLOUD := $(PYTHON) infra/local/cloud.py
 export KEELWAY_STATE KEELWAY_STACK CARGO
 
-.PHONY: help run test test-fast survey test-keptn test-oracles test-container up down env logs bench lint lock package dist release-check deploy undeploy clean
+.PHONY: help run test test-fast simulate survey test-keptn test-oracles test-container up down env logs bench lint lock package dist release-check deploy undeploy clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ test: ## Run every test, on a stack of its own
 
 test-fast: ## Run the tests in memory with fewer seeds and without faults after each request: the inner loop
 	@$(PYTHON) infra/local/suite.py fast
+
+simulate: ## Play every seed of each simulation, 20,000 of most (an hour); before a release
+	@$(PYTHON) infra/local/suite.py simulate
 
 survey: ## Look for every planted fault from the first seed on, and for every mutant of the pure cores (an hour); say what finds it
 	@$(PYTHON) infra/local/suite.py survey

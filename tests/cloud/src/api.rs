@@ -62,10 +62,24 @@ impl Api {
         let mut people = PEOPLE.lock().await;
         let whose = format!("{name} of {}", self.url);
         if !people.contains_key(&whose) {
-            let made = self.post("/v1/tokens", &json!({"name": name, "scopes": ["administer"]})).await?.fine("token")?;
-            people.insert(whose.clone(), made["secret"].as_str().unwrap_or_default().to_owned());
+            let secret = self.make_token(&json!({"name": name, "scopes": ["administer"]})).await?;
+            people.insert(whose.clone(), secret);
         }
         Ok(Self { token: people[&whose].clone(), ..self.clone() })
+    }
+
+    /// Makes a token; its secret. Where an answer is lost on a busy machine, the token is there and its secret is not: it is rotated,
+    /// as the API says.
+    ///
+    /// # Errors
+    /// When the API refuses or does not answer.
+    pub async fn make_token(&self, body: &Value) -> Result<String, Problem> {
+        let name = body["name"].as_str().unwrap_or_default();
+        let mut made = self.post("/v1/tokens", body).await?;
+        if made.status == 409 {
+            made = self.post(&format!("/v1/tokens/{name}/rotate"), &json!({})).await?;
+        }
+        Ok(made.fine("a token")?["secret"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Any request: a token (`None`: none), a content type and a body. Sent again while the answer is 503, as the API asks for.

@@ -114,10 +114,15 @@ fn rewrite(stack: &Stack, key: &Key, set: Attrs) -> Outcome {
     stack.wait(stack.ports().write(&write)).map(drop).map_err(|error| Problem(error.to_string()))
 }
 
-/// A sweep that comes to its end; after one that fails, the next tick does the same.
+/// A sweep that comes to its end.
 pub fn sweep(bed: &Bed, stack: &Stack) -> Outcome {
-    let tick = || stack.wait(bed.cloud.raw().invoke(&stack.output("SweepFunctionName"), &json!({})));
-    until("a sweep", || Ok(tick().ok().map(drop)), || format!("{:?}", tick()))
+    tick(bed, stack, "SweepFunctionName")
+}
+
+/// Runs the function of this output, as its timer does, until it comes to its end: after a tick that fails, the next does the same.
+pub fn tick(bed: &Bed, stack: &Stack, output: &str) -> Outcome {
+    let tick = || stack.wait(bed.cloud.raw().invoke(&stack.output(output), &json!({})));
+    until(output, || Ok(tick().ok().map(drop)), || format!("{:?}", tick()))
 }
 
 fn item(stack: &Stack, key: &Key) -> Result<Item, Problem> {

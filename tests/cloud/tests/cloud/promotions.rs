@@ -2,7 +2,7 @@
 //! host.
 
 use crate::bed::Bed;
-use crate::failures::sweep;
+use crate::failures::{sweep, tick};
 use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::events::{answer, fresh};
 use keelway_cloud_tests::patience::until;
@@ -389,7 +389,7 @@ fn observed(bed: &Bed) -> Outcome {
         target("dev"),
         target("staging")
     ))?;
-    bed.stack.wait(bed.cloud.raw().invoke(&bed.stack.output("ObserverFunctionName"), &json!({})))?;
+    tick(bed, &bed.stack, "ObserverFunctionName")?;
     let seen = || Ok((pipeline.status()?["latestRevision"] == "v7").then_some(()));
     let paths = || asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
     until("the revision that the cluster reports", seen, || format!("{:?} {:?}", pipeline.status(), paths()))?;

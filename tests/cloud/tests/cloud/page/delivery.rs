@@ -1,6 +1,6 @@
 //! The screen of a delivery: what it has to do with in the other engines, and what happens now and then.
 
-use super::Page;
+use super::{Page, token, token_for};
 use crate::bed::Bed;
 use crate::shell::{Shell, repository};
 use keelway_cloud_tests::events::{Scope, fresh};
@@ -66,19 +66,12 @@ fn promoted(bed: &Bed, project: &str) -> Result<String, Problem> {
     Ok(context)
 }
 
-/// A token that reads in these projects.
-fn reader(bed: &Bed, projects: &[&str]) -> Result<String, Problem> {
-    let body = json!({"name": format!("page-{}", &fresh()[24..]), "scopes": ["read"], "projects": projects});
-    let made = bed.stack.wait(bed.stack.api().post("/v1/tokens", &body))?.fine("a token")?;
-    Ok(made["secret"].as_str().unwrap_or_default().to_owned())
-}
-
 fn whole(bed: &Bed) -> Outcome {
     let project = format!("page-{}", &fresh()[24..]);
     let context = promoted(bed, &project)?;
     let prod = format!("{project}-prod");
     let address = format!("#/delivery/{project}/{context}");
-    let page = Page::signed_in(bed, &reader(bed, &[&project, &prod])?)?;
+    let page = Page::signed_in(bed, &token_for(bed, &[&project, &prod], &["read"])?)?;
     let browser = &page.browser;
     page.open(&address)?;
     let (pipeline, config) = (format!("#/pipelines/{project}/cart"), format!("#/deployments/{prod}/cart"));
@@ -103,14 +96,14 @@ fn whole(bed: &Bed) -> Outcome {
     page.calm(&address)?;
     // The config is in another project: who does not see that, does not see it here.
     browser.window()?;
-    page.sign_in(&reader(bed, &[&project])?)?;
+    page.sign_in(&token(bed, &project, &["read"])?)?;
     page.open(&address)?;
     browser.until_text("main", "into prod")?;
     same("configs of other projects", browser.count("main a[href^='#/deployments/']")?, 0)?;
 
     // What is deployed appears by itself.
     browser.window()?;
-    page.sign_in(&reader(bed, &[&project, &prod])?)?;
+    page.sign_in(&token_for(bed, &[&project, &prod], &["read"])?)?;
     page.open(&address)?;
     let deployer = Shell(bed).deployer(&project, &["--config", &format!("{prod}/cart")], &["examples/together/deploy.sh"])?;
     browser.until_text("main", &format!("#1 rolled out by {project}"))?;
