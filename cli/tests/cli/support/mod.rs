@@ -165,6 +165,7 @@ impl Ran {
 pub struct Running {
     child: Child,
     printed: Arc<Mutex<String>>,
+    reader: std::thread::JoinHandle<()>,
 }
 
 impl Running {
@@ -173,8 +174,9 @@ impl Running {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let printed: Arc<Mutex<String>> = Arc::default();
         let (lines, into) = (BufReader::new(child.stdout.take().unwrap()).lines(), Arc::clone(&printed));
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *into.lock().unwrap() += &format!("{line}\n")));
-        Self { child, printed }
+        let reader =
+            std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| *into.lock().unwrap() += &format!("{line}\n")));
+        Self { child, printed, reader }
     }
 
     pub fn signal(&self, name: &str) {
@@ -188,11 +190,11 @@ impl Running {
         until(|| printed().contains(text), || format!("it prints {text:?}; it printed\n{}", printed()));
     }
 
-    /// Waits for its end: its exit code.
+    /// Waits for its end, and until all that it has printed is read: its exit code.
     pub fn ended(&mut self) -> i32 {
         let child = std::cell::RefCell::new(&mut self.child);
         until(
-            || child.borrow_mut().try_wait().unwrap().is_some(),
+            || child.borrow_mut().try_wait().unwrap().is_some() && self.reader.is_finished(),
             || format!("it ends; it printed\n{}", self.printed.lock().unwrap()),
         );
         self.child.wait().unwrap().code().unwrap_or(-1)
