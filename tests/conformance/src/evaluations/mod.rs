@@ -1,6 +1,7 @@
 //! Evaluations in the simulation: services whose tasks are evaluated, sources and services on the bus that provide values as well
 //! as others' do, and people who change files, choose sources and take evaluations out.
 
+mod acts;
 mod check;
 pub mod plan;
 mod planted;

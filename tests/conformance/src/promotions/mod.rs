@@ -1,6 +1,7 @@
 //! Promotions in the tests: a git host to play with, both halves of the engine on one worker, and the simulation.
 
 mod check;
+mod draw;
 mod ending;
 pub mod host;
 pub mod judge;

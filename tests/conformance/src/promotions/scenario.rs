@@ -2,11 +2,11 @@
 
 use super::check::{Watch, decode, follows_from_facts};
 use super::host::{Shared, State};
-use super::judge::{LATE, Verdicts};
-use super::{Both, Plant, app, both, definition, settings, target};
+use super::judge::Verdicts;
+use super::{Both, Plant, app, both, target};
 use crate::sim::{self, Scenario, Sim, Standing, Stats, Violation};
 use keelway_domain::note::Note;
-use keelway_domain::promotions::definition::{Definition, EvaluationSpec, InFlight, Strategy, Target};
+use keelway_domain::promotions::definition::{Definition, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{At, Command, EVALUATION_FAILED, Phase, Pipeline, Promotion};
 use keelway_domain::time::Span;
@@ -24,7 +24,8 @@ use keelway_world::worker::Worker;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
+/// The environments of all pipelines; some have only the first two.
+pub(super) const ENVIRONMENTS: [&str; 3] = ["dev", "staging", "prod"];
 /// Rounds in which everything comes to rest once nothing goes wrong any more.
 const ROUNDS: usize = 200;
 /// Rounds in which what is superseded is closed.
@@ -56,7 +57,7 @@ pub struct Promoting {
     /// What each target was healthy on, at some time: facts about different targets arrive in any order.
     pub(super) healthy: BTreeSet<(Target, String)>,
     /// So many commands were given so far.
-    commands: u64,
+    pub(super) commands: u64,
     /// So many pull requests more are closed by people.
     pub(super) closings: usize,
     /// Notifications and merges that were rolled out so far.
@@ -74,7 +75,7 @@ pub struct Promoting {
     /// What an event told that is not so.
     pub(super) wrong: Option<String>,
     /// Somebody sweeps. Otherwise no message is lost, and nothing may wait for the sweep.
-    sweeps: bool,
+    pub(super) sweeps: bool,
 }
 
 /// Runs one seed.
@@ -100,91 +101,7 @@ pub fn simulate_without_sweeps(seed: u64, plant: Option<Plant>, trace: bool) -> 
     sim::simulate(seed, draw, trace)
 }
 
-/// Perhaps the revision is evaluated where it soaks. What else is drawn stays as it is.
-fn evaluate(definition: &mut Definition, rng: &mut Rng) {
-    let first = &mut definition.environments[1];
-    if first.soak.is_some() && rng.chance(60.0) {
-        first.evaluation = Some(EvaluationSpec { service: "app".into(), stage: None, strict: rng.chance(50.0) });
-    }
-}
-
 impl Promoting {
-    fn draw(rng: &mut Rng, plant: Option<Plant>) -> (Self, sim::Troubles) {
-        let targets = 1 + rng.below(2);
-        let count = 1 + rng.below(2);
-        let pipelines = (0..count).map(|n| {
-            let environments = &ENVIRONMENTS.map(|name| (name, targets))[..2 + rng.below(2)];
-            let mut promotion = settings(rng.chance(75.0), rng.chance(30.0));
-            if let Strategy::PullRequest(request) = &mut promotion.strategy {
-                request.merge = rng.chance(15.0);
-            }
-            let mut definition = definition(environments, promotion);
-            definition.environments[1].soak = rng.chance(20.0).then_some(Span::minutes(5));
-            evaluate(&mut definition, &mut rng.clone());
-            if rng.chance(20.0) {
-                definition.in_flight = InFlight::Finish;
-            }
-            (Address { namespace: "shop".into(), name: format!("app-{n}") }, definition)
-        });
-        let pipelines: Vec<_> = pipelines.collect();
-        let mut reports = vec![];
-        for n in 0..1 + rng.below(3) {
-            let revision = format!("v{}", if rng.chance(15.0) { n } else { n + 2 });
-            for place in 0..targets {
-                if rng.chance(30.0) {
-                    reports.push(Action::Report(target("dev", place), revision.clone(), false));
-                }
-                reports.push(Action::Report(target("dev", place), revision.clone(), true));
-            }
-        }
-        let ask = |rng: &mut Rng| {
-            let at = At { environment: (*rng.pick(&["staging", "prod"])).into(), revision: format!("v{}", 1 + rng.below(4)) };
-            let name = at.environment.clone();
-            let command = match rng.below(9) {
-                0 => Command::Approve(at),
-                1 => Command::Reject(at),
-                2 => Command::Abandon(at.revision),
-                3 => Command::Suspend,
-                4 => Command::Resume,
-                5 => Command::Retry(name),
-                6 | 7 => Command::Hold(At { revision: "v1".into(), ..at }),
-                _ => Command::Abort(name),
-            };
-            Action::Ask(rng.below(count), command)
-        };
-        let asks = (0..rng.below(4)).map(|_| ask(rng)).collect();
-        let scenario = Self {
-            pipelines,
-            targets,
-            host: Shared::default(),
-            reports,
-            asks,
-            versions: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            healthy: BTreeSet::new(),
-            commands: 0,
-            closings: rng.below(3),
-            rolled_out: 0,
-            merged: BTreeSet::new(),
-            wanted: BTreeMap::new(),
-            quiet: false,
-            plant,
-            reopened: false,
-            verdicts: Verdicts::default(),
-            watch: Watch::default(),
-            wrong: None,
-            sweeps: true,
-        };
-        scenario.begin(rng.clone());
-        (scenario, sim::Troubles::of(rng))
-    }
-
-    /// How evaluations come out, until everybody is quiet.
-    fn begin(&self, mut rng: Rng) {
-        let verdict = *rng.pick(&["pass", "pass", "warning", "fail", "errored", "unevaluated", LATE]);
-        self.verdicts.lock().verdicts.insert(ENVIRONMENTS[1].into(), verdict.into());
-    }
-
     pub(super) fn states(&self, world: &World) -> Vec<Arc<Pipeline>> {
         let core = world.core();
         let items = self.pipelines.iter().filter_map(|(to, _)| core.table.peek(&keys::pipeline(to)));
