@@ -11,7 +11,7 @@ use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::hash64;
 use keelway_domain::names::Context;
 use keelway_domain::note::Note;
-use keelway_domain::promotions::{At, Command, Phase, Pipeline};
+use keelway_domain::promotions::{At, Command, EVALUATION_FAILED, Phase, Pipeline, Promotion};
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
 use keelway_engine::projects::NewShipyard;
@@ -261,13 +261,13 @@ impl Delivering {
         state(world, &keys::pipeline(&pipeline()))
     }
 
-    /// People look at what waits for their approval. Whether anything does that they give.
+    /// People look at what waits for their approval, and at evaluations that have failed. Whether anything does that they give.
     pub(super) fn people(&mut self, sim: &mut Sim<Self>) -> bool {
         if !self.quiet && !sim.rng.chance(2.0) {
             return false;
         }
         let Some(x) = Self::flow(&sim.world) else { return false };
-        let waits = |promotion: &&keelway_domain::promotions::Promotion| {
+        let waits = |promotion: &&Promotion| {
             promotion.phase == Phase::Waiting && !promotion.approved && promotion.why.reason == "ApprovalNeeded"
         };
         let mut given = false;
@@ -278,6 +278,14 @@ impl Delivering {
                 let at = At { environment: environment.clone(), revision: promotion.revision.clone() };
                 let now = sim.world.now();
                 sim.plan(now, Action::ApprovePromotion(at));
+            }
+        }
+        let failed = |promotion: &&Promotion| promotion.phase == Phase::Waiting && promotion.why.reason == EVALUATION_FAILED;
+        for (environment, promotion) in x.environments.iter().filter_map(|(name, state)| Some((name, state.promotion.as_ref()?))) {
+            if failed(&promotion) && self.give(&format!("{environment} {} anew", promotion.run)) {
+                given = true;
+                let now = sim.world.now();
+                sim.plan(now, Action::Flow(Command::Retry(environment.clone())));
             }
         }
         given

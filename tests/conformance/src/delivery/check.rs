@@ -3,10 +3,12 @@
 use super::manifests::{app, target};
 use super::{STAGES, config, pipeline, project};
 use crate::deployments::waits_for;
+use crate::promotions::judge::Verdicts;
 use crate::sim::{Stats, paid};
 use keelway_domain::deployments::{Config, Deployment, Past, Status, Task, Why};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
+use keelway_domain::promotions::definition::EnvironmentSpec;
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Made, Phase, Pipeline, Promotion};
 use keelway_domain::sequences::{End, Execution};
@@ -43,6 +45,10 @@ pub struct Watch {
     pub aborted: BTreeSet<String>,
     /// When nothing is promoted.
     pub windows: Vec<Window>,
+    /// The environments as the pipeline has them: where its revisions are evaluated.
+    pub measured: Vec<EnvironmentSpec>,
+    /// What the evaluations have come to.
+    pub(super) verdicts: Verdicts,
     /// The item of each fact, config and pipeline.
     facts: Vec<Key>,
     configs: Vec<Key>,
@@ -57,7 +63,7 @@ fn read<S: keelway_engine::protocol::Subject>(item: &Item) -> Result<S, String> 
 
 impl Watch {
     /// Nothing has happened yet.
-    pub fn new() -> Self {
+    pub fn new(verdicts: Verdicts) -> Self {
         Self {
             executions: BTreeSet::new(),
             shipyards: BTreeMap::new(),
@@ -69,6 +75,8 @@ impl Watch {
             approvals: BTreeMap::new(),
             aborted: BTreeSet::new(),
             windows: vec![],
+            measured: vec![],
+            verdicts,
             facts: STAGES.iter().map(|stage| promotions::observation(&app(), &target(stage))).collect(),
             configs: STAGES.iter().map(|stage| configs::config(&config(stage))).collect(),
             pipeline: promotions::pipeline(&pipeline()),
@@ -218,6 +226,7 @@ impl Watch {
             }
             let was = old.as_ref().and_then(|old| old.environments.get(name)?.promotion.as_ref());
             self.attempted(was, promotion)?;
+            self.evaluated(place, was, promotion)?;
             let fresh = |is: fn(&Promotion) -> bool| {
                 is(promotion) && !was.is_some_and(|was| was.run == promotion.run && was.again == promotion.again && is(was))
             };

@@ -2,16 +2,19 @@
 
 use super::planted::{Plant, Planted};
 use crate::engines::{BySequence, Engines};
+use crate::promotions::judge::{Judge, Verdicts, answer};
 use crate::sim::{Hands, Outcome};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::{AttemptResult, Closed, Seen};
 use keelway_engine::deployments::{self, Job};
+use keelway_engine::evaluations;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
 use keelway_engine::protocol::{Handled, dead_letter};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
+use keelway_world::story::handle;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What lies outside of Keelway, in reach of all workers: the service that starts deployers.
@@ -31,8 +34,10 @@ pub fn lock(yard: &Shared) -> MutexGuard<'_, Yard> {
 
 /// A worker's engines.
 pub struct Hand {
-    /// All of them.
+    /// All of them, but for the one that evaluates.
     pub engines: Engines<Seam>,
+    /// Who evaluates for pipelines.
+    judge: Judge,
     /// Their ports.
     pub ports: Planted,
 }
@@ -78,11 +83,12 @@ impl Outside for Seam {
 
 impl Hand {
     /// On these ports.
-    pub fn new(ports: Planted) -> Self {
+    pub fn new(ports: Planted, verdicts: &Verdicts) -> Self {
         let plant = ports.plant;
+        let judge = Judge { ports: ports.of(evaluations::NAME).ports().clone(), verdicts: verdicts.clone() };
         let engines =
             Engines::new(|engine| ports.of(engine).ports().clone(), |sequences| Seam { by_sequence: BySequence(sequences), plant });
-        Self { engines, ports }
+        Self { engines, judge, ports }
     }
 
     /// A deployer is started.
@@ -92,6 +98,21 @@ impl Hand {
         let start = |_| lock(&self.ports.yard).started.push((of.namespace.clone(), *n));
         self.ports.inner.outside(|| format!("start a deployer of {of} #{n}"), start).await?;
         Ok(Handled::Recorded)
+    }
+
+    /// An answer to a pipeline, as a mistaken one takes it.
+    fn misread(&self, received: Received) -> Received {
+        let Parcel::Own(text) = &received.parcel else { return received };
+        match serde_json::from_str(text) {
+            Ok(promotions::Message::Evaluated { to, environment, id, time, .. })
+                if self.ports.plant == Some(Plant::FailedEvaluationPasses) =>
+            {
+                let Ok(Some(answer)) = answer("pass") else { return received };
+                let passed = promotions::Message::Evaluated { to, environment, id, time, answer };
+                Received { parcel: Parcel::Own(passed.letter().body), ..received }
+            }
+            _ => received,
+        }
     }
 
     /// Whether a mistaken engine takes no notice of an event.
@@ -112,7 +133,10 @@ impl Hands for Hand {
                 (Parcel::Own(text), deployments::DEPLOYERS) => serde_json::from_str::<Job>(text).ok(),
                 _ => None,
             };
-            let Some(job) = job else { return self.engines.handle(&received).await.map(Some) };
+            if received.engine == evaluations::NAME {
+                return handle(&self.judge, &received).await.map(Some);
+            }
+            let Some(job) = job else { return self.engines.handle(&self.misread(received)).await.map(Some) };
             let done = self.start(&job).await?;
             if let Some(letter) = &received.letter {
                 dead_letter::handled(self.ports.ports(), letter).await?;

@@ -3,10 +3,12 @@
 use super::{APPROVER, SERVICE, STAGES, namespace};
 use crate::definitions::stages;
 use crate::deployments::definition;
+use crate::promotions::judge::LATE;
 use keelway_domain::border::{Act, Consent, Consents};
 use keelway_domain::deployments::definition::{AutoRollback, Concurrency, Definition, Starter, Trigger};
 use keelway_domain::promotions::definition::{
-    App, Approval, Compare, Definition as Pipeline, EnvironmentSpec, InFlight, PromotionSpec, Sequence, Strategy, Target,
+    App, Approval, Compare, Definition as Pipeline, EnvironmentSpec, EvaluationSpec, InFlight, PromotionSpec, Sequence, Strategy,
+    Target,
 };
 use keelway_domain::shipyard::Shipyard;
 use keelway_domain::time::Span;
@@ -141,4 +143,19 @@ pub fn pipeline(rng: &mut Rng, stages: usize) -> Pipeline {
         compare: Compare::Exact,
         vouched: false,
     }
+}
+
+/// What evaluations come to.
+const VERDICTS: [&str; 7] = ["pass", "pass", "warning", "fail", "errored", "unevaluated", LATE];
+
+/// In most pipelines with a soak time, what soaks is evaluated. What was drawn decides, so that the other seeds stay as they were.
+/// Returns what the evaluations come to, by stage.
+pub fn evaluate(pipeline: &mut Pipeline, drawn: u64) -> Vec<(String, String)> {
+    let soaking = pipeline.environments.iter_mut().filter(|environment| environment.soak.is_some());
+    let evaluated = soaking.filter(|_| drawn % 5 > 0).enumerate().map(|(n, environment)| {
+        let drawn = drawn / 5 + n as u64;
+        environment.evaluation = Some(EvaluationSpec { service: SERVICE.into(), stage: None, strict: drawn.is_multiple_of(2) });
+        (environment.name.clone(), VERDICTS[(drawn / 2) as usize % VERDICTS.len()].to_owned())
+    });
+    evaluated.collect()
 }

@@ -7,6 +7,7 @@
 
 mod acts;
 mod check;
+mod evaluated;
 mod hand;
 mod manifests;
 mod plan;

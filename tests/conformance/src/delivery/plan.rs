@@ -23,6 +23,8 @@ pub struct Plan {
     pub pipeline: Pipeline,
     /// Who does what within this time.
     pub deeds: Vec<(Span, Action)>,
+    /// What the evaluations that the pipeline orders come to, by stage, until everybody is quiet.
+    pub verdicts: Vec<(String, String)>,
     /// People give, in percent, what waits for them.
     pub patient: f64,
     /// What happens at about the same time happens at exactly one.
@@ -117,6 +119,7 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
         let settings = pipeline.environments.iter_mut().filter_map(|environment| environment.promotion.as_mut());
         settings.for_each(|settings| settings.windows = vec![manifests::closed()]);
     }
+    let verdicts = manifests::evaluate(&mut pipeline, drawn);
     let (patient, at_once) = (*rng.pick(&[100.0, 80.0]), rng.chance(20.0));
-    (Plan { shipyards, configs, pipeline, deeds, patient, at_once }, troubles)
+    (Plan { shipyards, configs, pipeline, deeds, verdicts, patient, at_once }, troubles)
 }

@@ -42,6 +42,8 @@ plants! {
     EndNotFollowed,
     /// A rollback that fails is rolled back.
     RollbackUndone,
+    /// A revision moves on whatever its evaluation has come to.
+    FailedEvaluationPasses,
 }
 
 /// A mistake in an engine, or none.

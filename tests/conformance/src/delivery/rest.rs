@@ -9,7 +9,7 @@ use crate::sim::{COPIES, Sim};
 use keelway_domain::deployments::{Command as Ask, Config, Deployment, Status};
 use keelway_domain::event::TaskResult;
 use keelway_domain::promotions::observe::Observed;
-use keelway_domain::promotions::{Command, Made, Phase, Promotion};
+use keelway_domain::promotions::{Command, EVALUATING, Made, Phase, Promotion};
 use keelway_domain::sequences::{Execution, Lane};
 use keelway_domain::time::Span;
 use keelway_engine::deployments::keys as configs;
@@ -131,6 +131,7 @@ impl Delivering {
     /// Nothing goes wrong any more, and people do what they are willing to.
     pub(super) fn end_everything(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.quiet = true;
+        self.verdicts.lock().verdicts.clear();
         sim.troubles.tick = sim.troubles.tick.min(Span(200));
         if sim.troubles.cut && !sim.troubles.redrive_first {
             sim.sweep_only(self)?;
@@ -241,6 +242,10 @@ impl Delivering {
     /// The promotions: none is at work but by a sequence that goes on, and no other sequence goes on for one.
     fn check_promotions(&self, sim: &Sim<Self>, open: &[Arc<Execution>]) -> Result<(), String> {
         let Some(x) = Self::flow(&sim.world) else { return Ok(()) };
+        // A promotion whose environment before is no longer ready keeps the reason of before.
+        if x.condition.reason == EVALUATING && !x.deleted {
+            return Err(format!("an evaluation is never answered: {x:?}"));
+        }
         let current = |promotion: &Promotion| match &promotion.effect {
             Some(Made::Sequence { context }) if promotion.phase == Phase::Created => Some(context.clone()),
             _ => None,

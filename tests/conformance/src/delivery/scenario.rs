@@ -8,6 +8,7 @@ use super::planted::{Plant, Planted};
 use super::{PROJECT, STAGES, config, namespace, pipeline, project};
 use crate::deployments::crew::{self, Say};
 use crate::engines;
+use crate::promotions::judge::Verdicts;
 use crate::sim::{self, Outcome, Scenario, Sim, Stats, Told, Violation};
 use keelway_domain::border::Update;
 use keelway_domain::deployments::Command as Ask;
@@ -76,6 +77,8 @@ pub struct Delivering {
     pub(super) plant: Option<Plant>,
     pub(super) yard: Shared,
     pub(super) crew: crew::Shared,
+    /// What evaluations come to.
+    pub(super) verdicts: Verdicts,
     pub(super) watch: Watch,
     /// The contexts in which stages deliver.
     pub(super) contexts: Vec<String>,
@@ -113,12 +116,15 @@ pub(super) async fn apply(hand: &Hand, stage: &str, definition: &Definition) -> 
 
 impl Delivering {
     fn new(plan: Plan, plant: Option<Plant>) -> Self {
+        let verdicts = Verdicts::default();
+        verdicts.lock().verdicts.extend(plan.verdicts.iter().cloned());
         Self {
             plan,
             plant,
             yard: Shared::default(),
             crew: crew::Shared::default(),
-            watch: Watch::new(),
+            watch: Watch::new(verdicts.clone()),
+            verdicts,
             contexts: vec![],
             asked: (0, 0),
             given: vec![],
@@ -137,6 +143,7 @@ impl Delivering {
         hand.engines.sequences.apply_shipyard(&project(PROJECT), new).await?;
         self.watch.shipyards.insert("r0".into(), shipyard);
         let promotions = self.plan.pipeline.environments.iter().filter_map(|environment| environment.promotion.as_ref());
+        self.watch.measured = self.plan.pipeline.environments.clone();
         self.watch.windows = promotions.flat_map(|settings| settings.windows.clone()).take(1).collect();
         for (stage, definition) in STAGES.iter().zip(&self.plan.configs) {
             let consents = Update::Set(manifests::consents());
@@ -154,10 +161,10 @@ impl Scenario for Delivering {
     type Action = Action;
 
     fn engine(&self, ports: Worker) -> Arc<Hand> {
-        Arc::new(Hand::new(Planted::new(&ports, self.plant, self.yard.clone())))
+        Arc::new(Hand::new(Planted::new(&ports, self.plant, self.yard.clone()), &self.verdicts))
     }
     fn prepare(&mut self, world: &World) {
-        let hand = Hand::new(Planted::new(&world.worker(0), None, self.yard.clone()));
+        let hand = Hand::new(Planted::new(&world.worker(0), None, self.yard.clone()), &self.verdicts);
         block_on(self.furnish(&hand)).unwrap_or_else(|error| panic!("{error}"));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
