@@ -178,7 +178,7 @@ fn the_history_in_lines_and_one_version_with_everything() {
 #[test]
 fn one_version_shows_what_was_measured() {
     let analysis = json!({
-        "from": NOW, "to": NOW, "result": "fail", "message": "live: errors is 4, 2 before; <=+50% allows 3", "failures": 1, "samples": 60, "score": 50,
+        "from": NOW, "to": NOW, "result": "fail", "message": "live: errors is 4, 2 before, not <=+50% (3)", "failures": 1, "samples": 60, "score": 50,
         "objectives": [
             {"target": "live", "sli": "errors", "result": "fail", "value": 4, "baseline": 2,
                 "targets": [{"criteria": "<=+50%", "targetValue": 3, "violated": true}]},
@@ -190,7 +190,7 @@ fn one_version_shows_what_was_measured() {
     let words = ["rollout", "history", "shop/carts", "--revision", "3"];
     let (_, shown) = Screen::start(&mut api.keelway(&words), 160, 24).ended();
     for line in [
-        &format!("analysis   fail, 60 requests, score 50, from {NOW} to {NOW}: live: errors is 4, 2 before; <=+50% allows 3"),
+        &format!("analysis   fail, 60 requests, score 50, from {NOW} to {NOW}: live: errors is 4, 2 before, not <=+50% (3)"),
         "objective  live errors is 4, 2 before (+100.0%): fail (<=+50% = 3 missed)",
         "objective  live latency is without a value (no value): fail",
     ] {

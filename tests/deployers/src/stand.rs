@@ -11,7 +11,7 @@ use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::{Address, DEPLOYERS, Deployments, Job, Limits, Message};
 use keelway_engine::protocol::Handled;
 use keelway_world::World;
-use keelway_world::evaluations::{Shared, Sources};
+use keelway_world::evaluations::{Shared, Sources, project};
 use keelway_world::exec::{Task, block_on, step};
 use keelway_world::queue::Parcel;
 use keelway_world::story::handle;
@@ -120,6 +120,17 @@ impl Stand {
         stand.lambda.state().log.clear();
         stand.lambda.state().calls.clear();
         stand.requests = 0;
+        stand
+    }
+
+    /// A stand with version 1 deployed at `shop:live`, in a project that has these files and the source of metrics `main`.
+    pub fn judged(definition: &Definition, files: &[(&str, &str)]) -> Self {
+        let stand = Self::deployed(&with_image(definition, &version(1)));
+        project::create(&stand.world, "shop", &["dev"], &["carts"]).unwrap();
+        for (file, text) in files {
+            project::write(&stand.world, "shop", ("", file), Some(text)).unwrap();
+        }
+        project::declare(&stand.world, "shop", "main", Some(&keelway_world::evaluations::declared("main", None))).unwrap();
         stand
     }
 

@@ -1,7 +1,7 @@
 //! What a pipeline asks for, and what it is told.
 
 use crate::address::Address;
-use crate::evaluation::{Criterion, Finished, Indicator, Judgement, Target, shown};
+use crate::evaluation::{Finished, Indicator, Judgement, Missed};
 use crate::event::{Status, TaskResult};
 use serde::{Deserialize, Serialize};
 
@@ -86,39 +86,21 @@ impl Answer {
 fn violation(of: &Indicator) -> Violation {
     let value = of.value.as_ref();
     let measured = value.filter(|value| value.success);
-    let criteria = || of.pass_targets.iter().flatten().filter(|target| target.violated).map(limit).collect::<Vec<_>>().join(", ");
+    let number = measured.map(|value| value.value).filter(|value| value.is_finite());
+    let violated = of.pass_targets.iter().flatten().filter(|target| target.violated);
+    let limits = violated.map(|target| (target.criteria.as_str(), target.target_value));
+    let why = value.map_or("", |value| &value.message);
     Violation {
         sli: short(value.map_or(&of.display_name, |value| &value.metric)),
-        value: measured.map(|value| value.value).filter(|value| value.is_finite()),
-        limit: short(&match (measured, value) {
-            (None, Some(value)) => value.message.clone(),
-            _ => criteria(),
-        }),
+        value: number,
+        limit: short(&Missed::new("", number, limits, why).limit),
     }
 }
 
 impl std::fmt::Display for Violation {
     /// For example `error_rate is 2.5, not <1`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.value {
-            Some(value) => write!(f, "{} is {}, not {}", self.sli, readable(value), self.limit),
-            None => write!(f, "{} has no value ({})", self.sli, self.limit),
-        }
-    }
-}
-
-/// A number for people: four digits after the point are enough.
-pub fn readable(value: f64) -> String {
-    let rounded = (value * 10_000.0).round() / 10_000.0;
-    shown(if rounded == 0.0 { value } else { rounded })
-}
-
-/// A criterion, with what it came to if it compares.
-fn limit(target: &Target) -> String {
-    let plain: String = target.criteria.chars().filter(|c| !c.is_whitespace()).collect();
-    match Criterion::parse(&plain) {
-        Ok(criterion) if criterion.kind.compares() => format!("{plain} ({})", shown(target.target_value)),
-        _ => plain,
+        Missed { sli: &self.sli, value: self.value, before: None, limit: self.limit.clone() }.fmt(f)
     }
 }
 

@@ -9,6 +9,6 @@ mod decide;
 mod state;
 
 pub use announce::{GET_SLI, INVALIDATED, SOURCE};
-pub use answer::{Answer, Asker, MOST_VIOLATED, Violation, readable};
+pub use answer::{Answer, Asker, MOST_VIOLATED, Violation};
 pub use decide::{Decision, Facts, Found, Input, Lost, Rules, decide};
 pub use state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, Told};

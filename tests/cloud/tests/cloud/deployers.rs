@@ -251,7 +251,7 @@ fn judged(bed: &Bed) -> Outcome {
     config.becomes(1, &["Complete"])?;
     config.apply(&spec(2))?;
     let failed = config.becomes(2, &["Complete", "Failed"])?;
-    let why = "the analysis failed at 10 %: main: errors is 2, 1 before; <=+50% allows 1.5";
+    let why = "the analysis failed at 10 %: main: errors is 2, 1 before, not <=+50% (1.5)";
     same("version 2", (&failed["status"], message(&failed).contains(why)), (&json!("Failed"), true))?;
     let measured = &failed["progress"]["analysis"];
     same("the window", (&measured["result"], &measured["samples"]), (&json!("fail"), &json!(100.0)))?;

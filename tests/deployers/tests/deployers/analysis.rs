@@ -1,6 +1,6 @@
 //! Versions that metrics judge while they share the requests with the version before.
 
-use keelway_deployers_stand::stand::{Stand, definition, version, with_image};
+use keelway_deployers_stand::stand::{Stand, definition, version};
 use keelway_domain::deployments::analysis::{Analysis, DEADLINE, Distribution, OnInconclusive, Report};
 use keelway_domain::deployments::definition::{Definition, Weight};
 use keelway_domain::deployments::{Command, Status};
@@ -60,19 +60,9 @@ fn measured(stand: &Stand, new: (f64, f64), before: (f64, f64)) {
 
 /// A stand on version 1, in a project that has objectives and a source, while version 2 is being deployed.
 fn deploying(next: &Definition, new: (f64, f64), before: (f64, f64)) -> Stand {
-    let mut stand = with_files(next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+    let mut stand = Stand::judged(next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
     measured(&stand, new, before);
     stand.apply(next);
-    stand
-}
-
-fn with_files(next: &Definition, files: &[(&str, &str)]) -> Stand {
-    let stand = Stand::deployed(&with_image(next, &version(1)));
-    project::create(&stand.world, "shop", &["dev"], &["carts"]).unwrap();
-    for (file, text) in files {
-        project::write(&stand.world, "shop", ("", file), Some(text)).unwrap();
-    }
-    project::declare(&stand.world, "shop", "main", Some(&keelway_world::evaluations::declared("main", None))).unwrap();
     stand
 }
 
@@ -117,7 +107,7 @@ fn a_version_that_is_worse_is_taken_back_and_the_numbers_are_told() {
     stand.pass(Span::seconds(62));
     stand.assert_ended(Status::Failed, "1");
     let message = stand.last().message;
-    assert!(message.contains("the analysis failed at 10 %: main: errors is 4, 2 before; <=+50% allows 3"), "{message}");
+    assert!(message.contains("the analysis failed at 10 %: main: errors is 4, 2 before, not <=+50% (3)"), "{message}");
     assert_eq!(report(&stand).result, "fail");
     assert_eq!(stand.log(), ["shop:live 1 10%2", "shop:live 1"]);
 }
@@ -231,7 +221,7 @@ fn what_is_wrong_is_told_at_once_and_a_person_is_asked() {
         ),
     ];
     for (files, why) in cases {
-        let mut stand = with_files(&next, files);
+        let mut stand = Stand::judged(&next, files);
         measured(&stand, (60.0, 2.0), (540.0, 2.0));
         stand.apply(&next);
         stand.pass(Span::seconds(62));
@@ -255,7 +245,7 @@ fn values_over_time_are_compared_by_ranks() {
     ] {
         let mann_whitney = vec![Distribution { sli: "latency".into(), direction }];
         let next = canary(&[(10, Some(60))], Analysis { mann_whitney, ..analysis() });
-        let mut stand = with_files(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+        let mut stand = Stand::judged(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
         measured(&stand, (60.0, 2.0), (540.0, 2.0));
         for (version, values) in [(2, new), (1, &before)] {
             stand.sources.state().series.insert(("main".into(), format!("latency of {version}")), values.clone());
@@ -329,7 +319,7 @@ fn values_over_time_need_requests_of_both_versions() {
     let mann_whitney = vec![Distribution { sli: "latency".into(), direction: Direction::Either }];
     let next = canary(&[(10, Some(60))], Analysis { mann_whitney, ..analysis() });
     let fixed = SLO.replace("'<=+50%', ", "");
-    let mut stand = with_files(&next, &[("slo.yaml", &fixed), ("sli.yaml", SLI)]);
+    let mut stand = Stand::judged(&next, &[("slo.yaml", &fixed), ("sli.yaml", SLI)]);
     measured(&stand, (60.0, 2.0), (3.0, 0.0));
     for version in [1, 2] {
         stand.sources.state().series.insert(("main".into(), format!("latency of {version}")), vec![80.0, 81.0]);
@@ -368,7 +358,7 @@ fn a_crash_anywhere_changes_nothing() {
         stand.assert_ended(Status::Complete, "2");
         assert_eq!(stand.log(), whole.log(), "after request {after}");
     }
-    let mut twice = with_files(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+    let mut twice = Stand::judged(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
     measured(&twice, (60.0, 2.0), (540.0, 2.0));
     twice.twice = true;
     twice.apply(&next);
@@ -378,7 +368,7 @@ fn a_crash_anywhere_changes_nothing() {
 }
 
 fn deploying_until(next: &Definition, after: u64) -> Stand {
-    let mut stand = with_files(next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+    let mut stand = Stand::judged(next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
     measured(&stand, (60.0, 2.0), (540.0, 2.0));
     stand.crash_after = Some(after);
     stand.apply(next);
