@@ -42,7 +42,15 @@ fn table(all: Vec<Value>, _: Option<Timestamp>, format: Format) -> Result<Table,
         }
     }
     let fields: &[_] = match format.is_wide() {
-        true => &[("API", "api"), ("URL", "url"), ("REGION", "region"), ("SECRET", "secret"), ("ROLE", "role"), ("DELAY", "delay")],
+        true => &[
+            ("API", "api"),
+            ("URL", "url"),
+            ("REGION", "region"),
+            ("SECRET", "secret"),
+            ("ROLE", "role"),
+            ("EXTERNAL ID", "externalId"),
+            ("DELAY", "delay"),
+        ],
         false => &[("API", "api"), ("URL", "url"), ("REGION", "region")],
     };
     Ok(Table::registered(&all, fields, format))

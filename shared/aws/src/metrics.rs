@@ -37,32 +37,47 @@ const WRONG: [&str; 10] = [
     "ValidationException",
 ];
 
-/// The credentials of roles, until they end.
+/// A role of another account.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Role {
+    arn: String,
+    external_id: Option<String>,
+}
+
+impl Role {
+    fn of(arn: Option<&String>, external_id: Option<&String>) -> Option<Self> {
+        arn.map(|arn| Self { arn: arn.clone(), external_id: external_id.cloned() })
+    }
+}
+
+/// The credentials of roles, until they end. The external id is a part of the key: whoever names another one, or none, is judged by
+/// the role's own account, and not by what somebody else was given.
 #[derive(Debug, Default)]
-pub(crate) struct Roles(Mutex<BTreeMap<String, Credentials>>);
+pub(crate) struct Roles(Mutex<BTreeMap<Role, Credentials>>);
 
 impl Roles {
-    fn known(&self, role: &str) -> Option<Credentials> {
+    fn known(&self, role: &Role) -> Option<Credentials> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(role).cloned()?;
         let lasts = known.expiry().is_none_or(|end| end > SystemTime::now() + EARLY);
         lasts.then_some(known)
     }
 
     /// The credentials of a role; `None`: the function's own.
-    async fn of(&self, signed: &Signed, role: Option<&str>) -> Result<Credentials, PortError> {
+    async fn of(&self, signed: &Signed, role: Option<Role>) -> Result<Credentials, PortError> {
         let Some(role) = role else { return signed.credentials(ASSUME).await };
-        if let Some(known) = self.known(role) {
+        if let Some(known) = self.known(&role) {
             return Ok(known);
         }
-        let assumed = assume(signed, role).await?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(role.to_owned(), assumed.clone());
+        let assumed = assume(signed, &role).await?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(role, assumed.clone());
         Ok(assumed)
     }
 }
 
 /// `AssumeRole` of STS, which has the Query protocol only.
-async fn assume(signed: &Signed, role: &str) -> Result<Credentials, PortError> {
-    let encoded = utf8_percent_encode(role, NON_ALPHANUMERIC);
+async fn assume(signed: &Signed, Role { arn: role, external_id }: &Role) -> Result<Credentials, PortError> {
+    let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+    let external = external_id.as_ref().map(|id| format!("&ExternalId={}", encoded(id))).unwrap_or_default();
     let ask = Ask {
         name: ASSUME,
         service: "sts",
@@ -70,7 +85,10 @@ async fn assume(signed: &Signed, role: &str) -> Result<Credentials, PortError> {
         method: "POST",
         path: "/".into(),
         headers: &[("content-type", "application/x-www-form-urlencoded")],
-        body: format!("Action=AssumeRole&Version=2011-06-15&RoleArn={encoded}&RoleSessionName={SESSION}&DurationSeconds=3600"),
+        body: format!(
+            "Action=AssumeRole&Version=2011-06-15&RoleArn={}&RoleSessionName={SESSION}&DurationSeconds=3600{external}",
+            encoded(role)
+        ),
         patience: Duration::from_secs(5),
     };
     let answered = signed.ask(&ask).await?;
@@ -113,7 +131,7 @@ impl Signed {
             body: canonical(request),
             patience: Duration::from_secs(15),
         };
-        let answered = self.ask_as(&ask, roles.of(self, of.role.as_deref())).await?;
+        let answered = self.ask_as(&ask, roles.of(self, Role::of(of.role.as_ref(), of.external_id.as_ref()))).await?;
         if answered.status == 400 {
             let (code, message) = error_of(&answered);
             if WRONG.contains(&code.as_str()) {
@@ -140,7 +158,8 @@ impl Signed {
             body: body.to_owned(),
             patience: Duration::ZERO,
         };
-        self.signature((&ask, url), roles.of(self, of.role.as_deref()).await?, at)
+        let role = Role::of(of.role.as_ref(), of.external_id.as_ref());
+        self.signature((&ask, url), roles.of(self, role).await?, at)
     }
 }
 
@@ -169,7 +188,7 @@ mod tests {
     const ROLE: &str = "arn:aws:iam::111122223333:role/keelway/metrics";
 
     fn theirs(region: &str) -> CloudWatch {
-        CloudWatch { region: Some(region.into()), role: Some(ROLE.into()) }
+        CloudWatch { region: Some(region.into()), role: Some(ROLE.into()), external_id: None }
     }
 
     fn body(request: &HttpRequest) -> String {
@@ -253,6 +272,43 @@ mod tests {
             assert!(header(&seen[at], "authorization").contains(&format!("Credential={key}/")), "{at}");
             assert_eq!(header(&seen[at], "x-amz-security-token"), "AQoDYXdz/IC+ag==");
         }
+    }
+
+    /// The credentials that one external id has got are not those of another one, or of none.
+    #[tokio::test]
+    async fn an_external_id_is_told_to_the_roles_account() {
+        let lasting = |key: &str| assumed(key, "2999-01-01T00:00:00Z");
+        let (signed, seen) = script(vec![lasting("AKIDSHOP"), (200, EMPTY.into()), lasting("AKIDNONE"), (200, EMPTY.into())]);
+        let roles = Roles::default();
+        for external_id in [Some("shop:42/a".to_owned()), None] {
+            let of = CloudWatch { external_id, ..theirs("eu-west-1") };
+            signed.metric_data(&roles, &of, &json!({})).await.unwrap().unwrap();
+        }
+        let seen = seen.lock().unwrap();
+        let told = |at: usize| form(&body(&seen[at]));
+        let common = [
+            ("Action", "AssumeRole"),
+            ("Version", "2011-06-15"),
+            ("RoleArn", ROLE),
+            ("RoleSessionName", "keelway-metrics"),
+            ("DurationSeconds", "3600"),
+        ];
+        let common = common.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let external = ("ExternalId".to_owned(), "shop:42/a".to_owned());
+        assert_eq!(told(0), [&common[..], &[external]].concat());
+        assert_eq!(told(2), common);
+        assert!(header(&seen[3], "authorization").contains("Credential=AKIDNONE/"));
+    }
+
+    /// A form's parameters, only those that `AssumeRole` documents, each once and decoded.
+    fn form(body: &str) -> Vec<(String, String)> {
+        let known = ["Action", "Version", "RoleArn", "RoleSessionName", "DurationSeconds", "ExternalId"];
+        let pairs = body.split('&').map(|pair| pair.split_once('=').unwrap());
+        let decoded = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8().unwrap().into_owned();
+        let pairs: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), decoded(value))).collect();
+        let names: std::collections::BTreeSet<&String> = pairs.iter().map(|(name, _)| name).collect();
+        assert!(names.len() == pairs.len() && names.iter().all(|name| known.contains(&name.as_str())), "{body}");
+        pairs
     }
 
     #[tokio::test]

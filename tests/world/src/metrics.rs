@@ -41,7 +41,7 @@ pub struct Asked {
 pub fn called(source: &MetricsSource) -> &str {
     match &source.api {
         MetricsApi::Prometheus(prometheus) => &prometheus.url,
-        MetricsApi::Cloudwatch(CloudWatch { region, role }) => {
+        MetricsApi::Cloudwatch(CloudWatch { region, role, .. }) => {
             role.as_ref().or(region.as_ref()).map_or("cloudwatch", String::as_str)
         }
     }

@@ -44,6 +44,9 @@ pub struct Prometheus {
     /// The role that is assumed for signed requests. Absent: the function's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The external id that the role's trust policy asks for. Absent: it asks for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
 }
 
 /// Which CloudWatch is asked.
@@ -56,6 +59,9 @@ pub struct CloudWatch {
     /// The role that is assumed for requests. Absent: the function's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The external id that the role's trust policy asks for. Absent: it asks for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
 }
 
 impl MetricsSource {
@@ -79,7 +85,7 @@ impl MetricsSource {
                 }
                 all
             }
-            MetricsApi::Cloudwatch(CloudWatch { region, role }) => {
+            MetricsApi::Cloudwatch(CloudWatch { region, role, .. }) => {
                 let field = if role.is_some() { "spec.cloudwatch.role" } else { "spec.cloudwatch" };
                 vec![(field, Resource::metrics("cloudwatch", region.as_deref(), role.as_deref()))]
             }

@@ -35,7 +35,11 @@ async fn each_form_of_a_query_is_asked_in_one_request() {
             {"id": "m1", "metricStat": {"metric": {"namespace": "S", "metricName": "a"}, "stat": "Sum", "period": "60"}, "returnData": false},
             {"id": "m2", "metricStat": {"metric": {"namespace": "S", "metricName": "b"}, "stat": "Sum", "period": 60}, "returnData": false}]"#,
     ];
-    let of = CloudWatch { region: Some("eu-west-1".into()), role: Some("arn:aws:iam::111122223333:role/m".into()) };
+    let of = CloudWatch {
+        region: Some("eu-west-1".into()),
+        role: Some("arn:aws:iam::111122223333:role/m".into()),
+        ..CloudWatch::default()
+    };
     let measured = measure(&ports, MetricsApi::Cloudwatch(of.clone()), &texts).await.unwrap();
     assert_eq!(told(&measured), [Ok(0.02), Ok(120.5), Ok(90.0), Ok(3.0)]);
     let asked = &ports.cloud().asked;

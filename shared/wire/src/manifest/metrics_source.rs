@@ -13,6 +13,8 @@ use keelway_domain::time::Span;
 
 /// The longest delay: an evaluation waits for it.
 const LONGEST_DELAY: Span = Span::minutes(60);
+/// The longest external id that `AssumeRole` takes.
+const LONGEST_EXTERNAL_ID: usize = 1224;
 
 /// A source of metrics as its manifest declares it.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +63,7 @@ fn prometheus(spec: &Node, path: &str, report: &mut Report) -> Option<Prometheus
     };
     let url = base(node, &path, report);
     let secret = secret(node, &path, report);
-    let (region, role) = place(node, &path, report);
+    let Caller { region, role, external_id } = caller(node, &path, report);
     let mut refuse =
         |field: &str, message: String| report.error(node.get(field).unwrap_or(node), format!("{path}.{field}"), message);
     if region.is_some() && secret.is_some() {
@@ -87,7 +89,7 @@ fn prometheus(spec: &Node, path: &str, report: &mut Report) -> Option<Prometheus
         }
         _ => {}
     }
-    Some(Prometheus { url, secret, region, role })
+    Some(Prometheus { url, secret, region, role, external_id })
 }
 
 /// Whether a host is that of workspaces in a region: public, FIPS, dual-stack, or the endpoint of a VPC.
@@ -132,11 +134,18 @@ fn cloudwatch(spec: &Node, path: &str, report: &mut Report) -> Option<CloudWatch
         report.error(spec.get("cloudwatch").unwrap_or(spec), format!("{path}.cloudwatch"), message.into());
         return None;
     };
-    let (region, role) = place(node, &path, report);
-    Some(CloudWatch { region, role })
+    let Caller { region, role, external_id } = caller(node, &path, report);
+    Some(CloudWatch { region, role, external_id })
 }
 
-fn place(node: &Node, path: &str, report: &mut Report) -> (Option<String>, Option<String>) {
+/// Where signed requests go, and in whose name.
+struct Caller {
+    region: Option<String>,
+    role: Option<String>,
+    external_id: Option<String>,
+}
+
+fn caller(node: &Node, path: &str, report: &mut Report) -> Caller {
     let region = text(node, "region", path, report).filter(|region| !region.is_empty());
     let letters = |region: &str| region.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     if let Some(region) = region.as_ref().filter(|region| !letters(region) || region.matches('-').count() < 2) {
@@ -148,5 +157,19 @@ fn place(node: &Node, path: &str, report: &mut Report) -> (Option<String>, Optio
         let message = format!("{role:?} is not the ARN of a role: write it like `arn:aws:iam::123456789012:role/keelway-metrics`");
         report.error(node.get("role").unwrap_or(node), format!("{path}.role"), message);
     }
-    (region, role)
+    let external_id = text(node, "externalId", path, report).filter(|id| !id.is_empty());
+    if let Some(id) = &external_id {
+        let letters = |c: char| c.is_ascii_alphanumeric() || "_+=,.@:/-".contains(c);
+        let wrong = match () {
+            () if role.is_none() => Some("is told to a role's account: write the `role` beside it".to_owned()),
+            () if !(2..=LONGEST_EXTERNAL_ID).contains(&id.len()) || !id.chars().all(letters) => Some(format!(
+                "{id:?} is no external id: use 2 to {LONGEST_EXTERNAL_ID} letters, digits and characters of `_+=,.@:/-`"
+            )),
+            () => None,
+        };
+        if let Some(message) = wrong {
+            report.error(node.get("externalId").unwrap_or(node), format!("{path}.externalId"), message);
+        }
+    }
+    Caller { region, role, external_id }
 }

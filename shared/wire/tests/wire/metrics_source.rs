@@ -27,7 +27,8 @@ fn a_source_is_a_prometheus_or_cloudwatch() {
     let closed = Prometheus { secret: Some("key".into()), ..open };
     assert_eq!(read("{prometheus: {url: 'https://prometheus.test', secret: key}}"), source(MetricsApi::Prometheus(closed), None));
     let url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-1";
-    let signed = Prometheus { url: url.into(), secret: None, region: Some("eu-west-1".into()), role: role() };
+    let region = || Some("eu-west-1".to_owned());
+    let signed = Prometheus { url: url.into(), region: region(), role: role(), ..Prometheus::default() };
     assert_eq!(
         read(&format!(
             "{{prometheus: {{url: '{url}', region: eu-west-1, role: 'arn:aws:iam::123456789012:role/metrics'}}, delay: 2m}}"
@@ -35,9 +36,9 @@ fn a_source_is_a_prometheus_or_cloudwatch() {
         source(MetricsApi::Prometheus(signed), Some(120))
     );
     assert_eq!(read("{cloudwatch: {}}"), source(MetricsApi::Cloudwatch(CloudWatch::default()), None));
-    let theirs = CloudWatch { region: Some("eu-west-1".into()), role: role() };
+    let theirs = CloudWatch { region: region(), role: role(), external_id: Some("shop:42".into()) };
     assert_eq!(
-        read("{cloudwatch: {region: eu-west-1, role: 'arn:aws:iam::123456789012:role/metrics'}}"),
+        read("{cloudwatch: {region: eu-west-1, role: 'arn:aws:iam::123456789012:role/metrics', externalId: 'shop:42'}}"),
         source(MetricsApi::Cloudwatch(theirs), None)
     );
 }

@@ -11,6 +11,8 @@ use Shape::{Any, Constant, Duration, Of, Pattern, Url};
 pub static LEVELS: [&Level; 4] = [&SOURCE, &SPEC, &PROMETHEUS, &CLOUDWATCH];
 
 const ROLE: Shape = Pattern("^arn:[a-z-]+:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$", 600);
+/// As `AssumeRole` has it; its shortest is two letters long.
+const EXTERNAL_ID: Shape = Pattern("^[A-Za-z0-9_+=,.@:/-]{2,}$", 1224);
 
 pub static SOURCE: Level = Level {
     head: document("MetricsSource", "a MetricsSource").strict(),
@@ -46,6 +48,7 @@ pub static PROMETHEUS: Level = Level {
         ]),
         field("region", REGION).about("The region of Amazon Managed Service for Prometheus: requests are signed for it."),
         field("role", ROLE).about("The role that is assumed for signed requests.").also(&["rolearn", "assumerole"]),
+        field("externalId", EXTERNAL_ID).about("The external id that the role's trust policy asks for."),
     ],
 };
 
@@ -56,5 +59,6 @@ pub static CLOUDWATCH: Level = Level {
         field("role", ROLE)
             .about("The role that is assumed for requests, in the account whose metrics are read.")
             .also(&["rolearn", "assumerole"]),
+        field("externalId", EXTERNAL_ID).about("The external id that the role's trust policy asks for."),
     ],
 };
