@@ -15,15 +15,19 @@ use Names::{Nothing, Outside, Within};
 
 /// What a document of project `alfa` has before its `spec`.
 pub const HEAD: &str = "metadata: {name: alfanew, namespace: alfa}, spec: ";
-const LABELS: &str = "labels and annotations: they are kept, and nothing is found by them";
-const SERVER: &str = "written by servers of Kubernetes, and ignored";
+pub(super) const LABELS: &str = "labels and annotations: they are kept, and nothing is found by them";
+pub(super) const SERVER: &str = "written by servers of Kubernetes, and ignored";
 const TEXT: &str = "a text for people";
 const TIME: &str = "a time, a window or a zone";
-const OWN_PARTS: &str = "a part of the same document";
-const TOLD: &str = "told to the project's own executors, deployers and pull requests, and used by nobody else";
+const EXTERNAL_ID: &str = "told to the account of the role, which decides by it; the role itself is asked for: see role";
+pub(super) const OWN_PARTS: &str = "a part of the same document";
+pub(super) const TOLD: &str = "told to the project's own executors, deployers and pull requests, and used by nobody else";
 
-/// Every field that takes a text, by the level of the schema in which it stands.
-pub const FIELDS: &[(&str, &[&str], Names)] = &[
+/// Fields of a level of the schema, and what they name.
+pub type Row = (&'static str, &'static [&'static str], Names);
+
+/// Every field that takes a text, by the level of the schema in which it stands; those of deployment configs are in `configs.rs`.
+pub const FIELDS: &[Row] = &[
     (
         "ObjectMetadata",
         &["namespace"],
@@ -94,6 +98,7 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
         ]),
     ),
     ("MetricsPrometheus", &["region", "role"], Nothing("whose metrics are read: as those of cloudwatch, see there")),
+    ("MetricsPrometheus", &["externalId"], Nothing(EXTERNAL_ID)),
     (
         "MetricsCloudWatch",
         &["role"],
@@ -102,130 +107,7 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
         ]),
     ),
     ("MetricsCloudWatch", &["region"], Nothing("a part of the name of what is read: see role")),
-    // Deployment configs.
-    (
-        "DeploymentMetadata",
-        &["namespace"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: alfanew, namespace: ~}, spec: {triggers: [], template: {containers: \
-         [{name: web, image: 'r.test/w:1'}]}}}",
-        ]),
-    ),
-    ("DeploymentMetadata", &["name"], Nothing("its own name, in its own namespace")),
-    ("DeploymentMetadata", &["labels", "annotations"], Nothing(LABELS)),
-    (
-        "DeploymentMetadata",
-        &[
-            "clusterName",
-            "creationTimestamp",
-            "deletionGracePeriodSeconds",
-            "deletionTimestamp",
-            "finalizers",
-            "generateName",
-            "generation",
-            "initializers",
-            "managedFields",
-            "ownerReferences",
-            "resourceVersion",
-            "selfLink",
-            "uid",
-        ],
-        Nothing(SERVER),
-    ),
-    ("DeploymentProposed", &["id"], Outside(&["{kind: DeploymentConfig, id: '~:alfanew', PROPOSED, triggers: []}"])),
-    (
-        "DeploymentProposed",
-        &["namespace"],
-        Outside(&["{kind: DeploymentConfig, id: alfanew, namespace: ~, PROPOSED, triggers: []}"]),
-    ),
-    ("DeploymentProposed", &["labels", "annotations"], Nothing(LABELS)),
-    ("DeploymentProposed", &["creationTimestamp", "details", "resourceVersion", "selfLink", "uid"], Nothing(SERVER)),
-    (
-        "DeploymentProposedImageChange",
-        &["repositoryName"],
-        Outside(&[
-            "{kind: DeploymentConfig, id: 'alfa:alfanew', PROPOSED, triggers: [{type: ImageChange, imageChangeParams: {automatic: true, containerNames: [web], \
-         repositoryName: ~/quuximages, tag: quuxlatest}}]}",
-        ]),
-    ),
-    ("DeploymentProposedImageChange", &["containerNames", "lastTriggeredImage", "tag"], Nothing(OWN_PARTS)),
-    ("DeploymentImageChange", &["containerNames", "lastTriggeredImage"], Nothing(OWN_PARTS)),
-    (
-        "DeploymentReference",
-        &["namespace"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [{type: ImageChange, imageChangeParams: {automatic: true, \
-         containerNames: [web], from: {kind: ImageStreamTag, namespace: ~, name: 'quuximages:quuxlatest'}}}]}}",
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], strategy: {type: Recreate, recreateParams: {post: \
-         {failurePolicy: Abort, tagImages: [{containerName: web, to: {kind: ImageStreamTag, namespace: ~, name: 'quuximages:quuxlatest'}}]}}}}}",
-        ]),
-    ),
-    (
-        "DeploymentReference",
-        &["name"],
-        Within(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [{type: ImageChange, imageChangeParams: {automatic: true, \
-         containerNames: [web], from: {kind: ImageStreamTag, name: '~images:~latest'}}}]}}",
-        ]),
-    ),
-    ("DeploymentReference", &["apiVersion", "fieldPath", "resourceVersion", "uid"], Nothing("ignored: a tag is found by its name")),
-    (
-        "DeploymentTarget",
-        &["id"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], strategy: {type: Recreate}, targets: [{name: live, \
-         kind: lambda-alias, id: '~-fn:live'}]}}",
-        ]),
-    ),
-    ("DeploymentTarget", &["account", "region"], Nothing("parts of the function's name: see id")),
-    ("DeploymentTarget", &["name", "kind"], Nothing("what it is called in this document, and what it is")),
-    (
-        "DeploymentHook",
-        &["invoke"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], strategy: {type: Recreate, recreateParams: {pre: \
-         {failurePolicy: Abort, invoke: ~-check}}}, targets: [{name: live, kind: lambda-alias, id: 'alfa-fn:live'}]}}",
-        ]),
-    ),
-    (
-        "DeploymentDeployer",
-        &["codeBuild"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], deployer: {codeBuild: {projectName: ~-build}}}}",
-        ]),
-    ),
-    (
-        "DeploymentDeployer",
-        &["ecs"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], deployer: {ecs: {cluster: ~, taskDefinition: 'deploy:3'}}}}",
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{CONTAINERS, triggers: [], deployer: {ecs: {cluster: alfa, taskDefinition: '~:3'}}}}",
-        ]),
-    ),
-    (
-        "DeploymentSpec",
-        &["template"],
-        Outside(&[
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{triggers: [], strategy: {type: Recreate}, targets: [{name: live, kind: lambda-alias, \
-         id: 'alfa-fn:live'}], template: {containers: [{name: web, image: 'registry.test/~/web@DIGEST'}]}}}",
-            "{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, HEAD{triggers: [], strategy: {type: Recreate}, targets: [{name: live, kind: lambda-alias, \
-         id: 'alfa-fn:live'}], template: {containers: [{name: web, image: 's3://~/web.zip@DIGEST'}]}}}",
-        ]),
-    ),
-    ("DeploymentController", &["podTemplate"], Nothing("as a config's template: both are read by the same code")),
-    ("DeploymentController", &["replicaSelector"], Nothing(LABELS)),
-    ("DeploymentSpec", &["selector"], Nothing(LABELS)),
-    ("DeploymentStrategy", &["annotations", "labels", "resources"], Nothing(LABELS)),
-    (
-        "DeploymentAutoRollback",
-        &["alarms"],
-        Nothing("alarms of CloudWatch: that one is on rolls the own config back, and shows nothing of what it watches"),
-    ),
-    ("DeploymentCustom", &["command", "image"], Nothing(TOLD)),
-    ("DeploymentEnv", &["name", "value", "valueFrom"], Nothing(TOLD)),
-    ("DeploymentExec", &["command", "containerName", "volumes"], Nothing(TOLD)),
-    ("DeploymentTagImage", &["containerName"], Nothing(OWN_PARTS)),
-    ("DeploymentRollback", &["notes", "release", "strategy"], Nothing("a rollback of this very config")),
+    ("MetricsCloudWatch", &["externalId"], Nothing(EXTERNAL_ID)),
     // Pipelines.
     (
         "AppRef",
@@ -289,19 +171,11 @@ pub const FIELDS: &[(&str, &[&str], Names)] = &[
     (
         "PipelineEvaluation",
         &["service", "stage"],
-        Nothing("a service of the pipeline's own project: its files and its evaluations"),
+        Within(&[
+            "{apiVersion: pipelines.weave.works/v1alpha1, kind: Pipeline, HEAD{appRef: {apiVersion: x.io/v1, kind: Thing, name: t}, environments: [{name: dev, \
+         targets: [{namespace: a}], soak: 1h, evaluation: {service: ~cart, stage: ~dev}}, {name: prod, targets: [{namespace: b}]}]}}",
+        ]),
     ),
-    (
-        "DeploymentAnalysis",
-        &["samples", "service", "slo", "stage"],
-        Nothing("files of the project's own resources, and what is in them"),
-    ),
-    (
-        "DeploymentAnalysis",
-        &["source"],
-        Nothing("one of the project's own sources: what those use is asked for before each window"),
-    ),
-    ("DeploymentDistribution", &["sli"], Nothing("an indicator of the project's own files")),
     ("Window", &["from", "reason", "schedule", "until", "zone"], Nothing(TIME)),
     // Projects.
     ("ProjectMetadata", &["name"], Outside(&["{apiVersion: keelway.dev/v1, kind: Project, metadata: {name: ~}}"])),

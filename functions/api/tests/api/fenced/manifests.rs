@@ -1,9 +1,11 @@
 //! The same border for manifests: each field that may hold a name, and what it names. The fields are those of the JSON Schemas, so
 //! a new one is missing in the table of `fields.rs` until somebody says what it names.
 
+use super::configs::CONFIGS;
 use super::fields::{
     FIELDS, HEAD,
     Names::{Nothing, Outside, Within},
+    Row,
 };
 use super::furnished::{Furnished, OTHER, OWN, furnish};
 use super::{Border, ask};
@@ -12,6 +14,11 @@ use crate::stand::Stand;
 use keelway_wire::manifest::{schema, schema_kinds};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Every row of the table.
+fn rows() -> impl Iterator<Item = &'static Row> {
+    FIELDS.iter().chain(CONFIGS)
+}
 
 /// The documents in full.
 fn document(short: &str, name: &str) -> String {
@@ -64,14 +71,14 @@ fn every_field_of_every_manifest_is_in_the_table() {
     let fields = fields();
     assert!(fields.len() > 130, "{}", fields.len());
     let listed: Vec<(String, String)> =
-        FIELDS.iter().flat_map(|(level, names, _)| names.iter().map(|name| ((*level).to_owned(), (*name).to_owned()))).collect();
+        rows().flat_map(|(level, names, _)| names.iter().map(|name| ((*level).to_owned(), (*name).to_owned()))).collect();
     let known: BTreeSet<&(String, String)> = listed.iter().collect();
     assert_eq!(known.len(), listed.len(), "a field stands there twice");
     let missing: Vec<_> = fields.iter().filter(|field| !known.contains(field)).collect();
     assert!(missing.is_empty(), "say in fenced/fields.rs what these fields name: {missing:?}");
     let gone: Vec<_> = known.iter().filter(|field| !fields.contains(field)).collect();
     assert!(gone.is_empty(), "no manifest has these fields: {gone:?}");
-    for (level, names, what) in FIELDS {
+    for (level, names, what) in rows() {
         if let Nothing(why) = what {
             assert!(why.len() > 5, "{level} {names:?} says nothing");
         }
@@ -104,7 +111,7 @@ async fn no_field_of_a_manifest_reaches_outside() {
     f.stand.manifests(POLICY).await;
     let border = Border::of(&f);
     let (mut failures, mut tried) = (vec![], BTreeMap::<&str, usize>::new());
-    for (level, names, what) in FIELDS {
+    for (level, names, what) in rows() {
         let (documents, others) = match what {
             Nothing(_) => continue,
             Outside(documents) => (documents, 403),

@@ -5,6 +5,7 @@
 //! something of everything, and again with the names of a project that does not exist. Both answers must be the same, byte for byte
 //! but for the name.
 
+mod configs;
 mod consents;
 mod fields;
 mod forgeries;
