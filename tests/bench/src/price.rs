@@ -57,14 +57,23 @@ pub fn tell_one(report: &mut Report, group: &str, what: &str, one: &Used, calls:
     Ok(())
 }
 
-/// Reports the modelled price of a million evaluations that read so many metrics of CloudWatch each. Waiting for the source is
-/// taken to be as long as for a git host.
-pub fn tell_evaluation(report: &mut Report, group: &str, one: &Used, metrics: f64) -> Result<(), Problem> {
+/// What was asked of CloudWatch.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The requests.
+    pub requests: f64,
+    /// The metrics in them.
+    pub metrics: f64,
+}
+
+/// Reports the modelled price of a million times `what`, each of which asks CloudWatch so much. Waiting for the source is taken to
+/// be as long as for a git host.
+pub fn tell_measured(report: &mut Report, group: &str, what: &str, one: &Used, asked: Asked) -> Result<(), Problem> {
     let prices = prices()?;
-    let waiting = assumed(&prices, "lambdaMillisecondsPerHostCall") / 1000.0 * gb_second(&prices) * 1e6;
-    let read = metrics * prices["perMillion"]["metricsRead"].as_f64().unwrap_or_default();
+    let waiting = asked.requests * assumed(&prices, "lambdaMillisecondsPerHostCall") / 1000.0 * gb_second(&prices) * 1e6;
+    let read = asked.metrics * prices["perMillion"]["metricsRead"].as_f64().unwrap_or_default();
     let own = all(&parts(&prices, one, 0.0)) + waiting;
-    report.row(group, "a million evaluations, modelled price", own + read, "$", Aim::None);
+    report.row(group, &format!("a million {what}, modelled price"), own + read, "$", Aim::None);
     report.row(group, "of it, for metrics of CloudWatch", read, "$", Aim::None);
     Ok(())
 }
