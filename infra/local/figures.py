@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Plays a Prometheus over files of figures that a person may edit: `make run` has evaluations ask it.
 
-    python3 infra/local/figures.py FILE... [--port PORT]
+    python3 infra/local/figures.py FILE... [--port PORT] [--token TOKEN]
 
-prints its URL and answers until it is stopped. The files are read again for every request. A line is a series and its value, as
-Prometheus writes them, or a whole query in double quotes and its value:
+prints its URL and answers until it is stopped; with `--token TOKEN`, only those who send it (`Authorization: Bearer TOKEN`). The
+files are read again for every request. A line is a series and its value, as Prometheus writes them, or a whole query in double
+quotes and its value:
 
     error_rate{service="carts",stage="staging"} 0.02     # a comment
     "sum(rate(http_requests_total{job=\\"carts\\"}[5m]))" 42.5
@@ -145,6 +146,7 @@ class Handler(BaseHTTPRequestHandler):
     STATUS = {"bad_data": 400, "internal": 500}
     protocol_version = "HTTP/1.1"
     paths = ()
+    token = None
 
     def log_message(self, *_):
         pass
@@ -177,6 +179,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(200, "text/plain; charset=utf-8", "Prometheus Server is Ready.\n")
         if url.path not in ("/api/v1/query", "/api/v1/query_range"):
             return self.send(404, "text/plain; charset=utf-8", "404 page not found\n")
+        if self.token is not None and self.headers.get("Authorization") != f"Bearer {self.token}":
+            return self.send(401, "text/plain; charset=utf-8", "Unauthorized\n")
         pairs = [*urllib.parse.parse_qsl(body), *urllib.parse.parse_qsl(url.query)]
         return self.handle_query(dict(reversed(pairs)), url.path.endswith("_range"))
 
@@ -187,9 +191,9 @@ class Handler(BaseHTTPRequestHandler):
         self.asked(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
 
 
-def serve(paths, port=0):
+def serve(paths, port=0, token=None):
     """A server over files, on this machine; it answers in a thread of its own. Its URL is that of its `server_address`."""
-    handler = type("Figures", (Handler,), {"paths": paths})
+    handler = type("Figures", (Handler,), {"paths": paths, "token": token})
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -199,8 +203,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file of figures")
     parser.add_argument("--port", type=int, default=0, help="the port [default: a free one]")
+    parser.add_argument("--token", help="what requests must name as their bearer token [default: nothing]")
     given = parser.parse_args()
-    server = serve(given.files, given.port)
+    server = serve(given.files, given.port, given.token)
     print("http://{}:{}".format(*server.server_address), flush=True)
     try:
         threading.Event().wait()

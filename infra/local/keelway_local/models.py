@@ -8,6 +8,7 @@ and what is wrong there.
 import json
 import os
 import re
+from datetime import datetime
 from urllib.parse import unquote
 
 from .counted import Counted
@@ -52,8 +53,18 @@ def _codebuild(answer):
         ((build or {}).get("artifacts") or {}).pop("type", None)
 
 
-# Members of the emulator's answers that AWS leaves out.
-MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild}
+def _cloudwatch(answer):
+    # In AWS's JSON protocol, times are seconds since 1970.
+    for result in answer.get("MetricDataResults", ()):
+        result["Timestamps"] = [_seconds(at) for at in result.get("Timestamps", ())]
+
+
+def _seconds(at):
+    return datetime.fromisoformat(at).timestamp() if isinstance(at, str) else at
+
+
+# Members of the emulator's answers that AWS leaves out, or writes in another way.
+MENDS = {"lambda": _lambda, "ecs": _ecs, "codebuild": _codebuild, "monitoring": _cloudwatch}
 
 
 class Operation:

@@ -61,6 +61,7 @@ fn every_example_is_accepted() {
             "kep06-hardening",
             "kep06-three-stages",
             "synopsis",
+            "measured",
             "shop",
             "bookshop",
             "bookshop-dev",
@@ -68,7 +69,7 @@ fn every_example_is_accepted() {
         ]
     );
     // The last two are namespaces of configs, and have no sequences.
-    assert_eq!(shipyards, projects[..7], "each shipyard finds its project");
+    assert_eq!(shipyards, projects[..8], "each shipyard finds its project");
     let configs = ["deployment config shop/carts", "deployment config shop/frontend"];
     let sources = ["artifact source shop/carts", "artifact source shop/frontend"];
     let together = ["deployment config bookshop-dev/cart", "deployment config bookshop-prod/cart"];

@@ -2,9 +2,11 @@
 
 use keelway_cloud_tests::browser::{self, Browsers};
 use keelway_cloud_tests::cloud::binaries;
+use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::observer::Observer;
 use keelway_cloud_tests::patience::until;
-use keelway_cloud_tests::{Ability, Cloud, Problem, Stack};
+use keelway_cloud_tests::{Ability, Cloud, Outcome, Problem, Stack};
+use serde_json::json;
 use std::sync::OnceLock;
 
 /// One per process.
@@ -75,6 +77,13 @@ impl Bed {
         ("DeployedFunctions", "arn:aws:lambda:*:*:function:deployed-*"),
         ("HookFunctions", "arn:aws:lambda:*:*:function:hook-*"),
     ];
+
+    /// Stores a secret that manifests of a namespace name, as the page about deploying says.
+    pub fn secret(&self, namespace: &str, name: &str, text: &str) -> Outcome {
+        let name = format!("{}/{namespace}/{name}", self.stack.name());
+        let body = json!({"Name": name, "SecretString": text, "ClientRequestToken": fresh()});
+        self.stack.wait(self.cloud.raw().json("secretsmanager", "secretsmanager.CreateSecret", &body)).map(drop)
+    }
 
     /// The second stack, deployed for the first who asks.
     pub fn second(&self) -> Result<&Second, Problem> {

@@ -261,13 +261,8 @@ fn shop(bed: &Bed) -> Outcome {
 
 /// The metric store of the shop, its queries, and the objectives of its services.
 fn judged(shell: &Shell<'_>) -> Result<Running, Problem> {
-    let (metrics, url) = shell.figures("examples/shop/figures.txt")?;
     let folder = "examples/shop/evaluation";
-    let read = |name: &str| std::fs::read_to_string(repository().join(folder).join(name)).map_err(|error| Problem::of(name, error));
-    let source = read("metrics.yaml")?.replace("http://127.0.0.1:9464", &url);
-    let path = std::env::temp_dir().join(format!("keelway-metrics-{}.yaml", std::process::id()));
-    std::fs::write(&path, source).map_err(|error| Problem::of("metrics.yaml", error))?;
-    shell.fine(&["apply", "-f", &path.to_string_lossy()])?;
+    let metrics = shell.store("examples/shop/figures.txt", &format!("{folder}/metrics.yaml"))?;
     shell.fine(&["resource", "add", &format!("{folder}/sli.yaml"), "-p", "shop"])?;
     for service in ["carts", "payments"] {
         let (file, uri) = (format!("{folder}/slo.yaml"), format!("{service}/slo.yaml"));

@@ -12,6 +12,7 @@ mod contained;
 mod deployers;
 mod deployers_fail;
 mod deployments;
+mod evaluations;
 mod examples;
 mod failures;
 mod keptn_clients;
@@ -62,6 +63,7 @@ fn tests() -> Vec<Test<Bed>> {
         trouble::tests,
         access::tests,
         examples::tests,
+        evaluations::tests,
         lanes::tests,
         cli::tests,
         surface::tests,

@@ -63,9 +63,7 @@ impl<'a> Pipeline<'a> {
     }
 
     pub fn secret(&self, namespace: &str, name: &str, text: &str) -> Outcome {
-        let name = format!("{}/{namespace}/{name}", self.stack().name());
-        let body = json!({"Name": name, "SecretString": text, "ClientRequestToken": fresh()});
-        self.stack().wait(self.bed.cloud.raw().json("secretsmanager", "secretsmanager.CreateSecret", &body)).map(drop)
+        self.bed.secret(namespace, name, text)
     }
 
     pub fn observe(&self, environment: &str, revision: &str) -> Outcome {

@@ -99,15 +99,31 @@ impl Shell<'_> {
 
     /// The metric store over a file of figures, and its URL.
     pub fn figures(&self, file: &str) -> Result<(Running, String), Problem> {
+        self.figures_for(file, &[])
+    }
+
+    /// The same with more words of its command.
+    pub fn figures_for(&self, file: &str, words: &[&str]) -> Result<(Running, String), Problem> {
         let script = repository().join("infra/local/figures.py");
         let mut command = Command::new(std::env::var("KEELWAY_VENV_PYTHON").unwrap_or_else(|_| "python3".into()));
-        command.current_dir(repository()).arg(script).arg(file).stdout(Stdio::piped());
+        command.current_dir(repository()).arg(script).arg(file).args(words).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| Problem::of("figures.py", error))?;
         let out = child.stdout.take().ok_or("figures.py has no output")?;
         let running = Running(Some(child));
         let mut url = String::new();
         BufReader::new(out).read_line(&mut url).map_err(|error| Problem::of("figures.py", error))?;
         Ok((running, url.trim().to_owned()))
+    }
+
+    /// The same, with a source of metrics applied that asks it: `source` is a manifest, in which the port stands for the store's.
+    pub fn store(&self, file: &str, source: &str) -> Result<Running, Problem> {
+        let (running, url) = self.figures(file)?;
+        let text = std::fs::read_to_string(repository().join(source)).map_err(|error| Problem::of(source, error))?;
+        let (before, port) = text.split_once("http://127.0.0.1:").ok_or_else(|| Problem(format!("{source} names no store")))?;
+        let rest = port.trim_start_matches(|c: char| c.is_ascii_digit());
+        let applied = self.0.stack.wait(self.0.stack.api().apply(None, &format!("{before}{url}{rest}")))?;
+        applied.fine(source)?;
+        Ok(running)
     }
 
     /// A command that runs until it is told to end.

@@ -21,7 +21,8 @@ pub fn tests() -> Vec<Test<Bed>> {
     ]
 }
 
-fn cloudwatch(bed: &Bed, operation: &str, body: &Value) -> Result<Value, Problem> {
+/// A request to the local cloud's CloudWatch.
+pub fn cloudwatch(bed: &Bed, operation: &str, body: &Value) -> Result<Value, Problem> {
     bed.cloud.handle().block_on(bed.cloud.raw().json("monitoring", &format!("{CLOUDWATCH}.{operation}"), body))
 }
 

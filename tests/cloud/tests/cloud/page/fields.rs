@@ -11,6 +11,7 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("page::waits: windows are overridden, deliveries resumed, and canaries proceed, by who may", onward),
         Test::new("page::deployments: share, hooks and alarms are fields, and no sentences", canary),
+        Test::new("page::pipelines: what an evaluation came to is the sentence of its gate", evaluated),
         Test::new("page::calendar: pipelines are closed, too, where nothing waits", closures),
     ]
 }
@@ -120,6 +121,56 @@ fn canary(bed: &Bed) -> Outcome {
     }
     same("what axe finds", browser.axe(&[])?, Vec::<String>::new())?;
     page.calm("a canary")
+}
+
+fn evaluated(bed: &Bed) -> Outcome {
+    let scene = Scene::shared(bed)?;
+    let (base, since) = (format!("/v1/pipelines/{}/carts", scene.project), "2026-11-27T10:00:00.000Z");
+    let failed = "the evaluation of v2 in staging failed with a score of 50: error_rate is 2.5, not <1";
+    let waiting = "the evaluation of v2 in staging is under way";
+    let page = |reason: &str, message: &str| {
+        let promotion =
+            json!({"revision": "v2", "phase": "waiting", "reason": reason, "message": message, "run": 2, "since": since});
+        let state = json!({"namespace": scene.project, "name": "carts", "reason": reason, "message": message, "run": {"revision": "v2", "number": 2},
+            "environments": [{"name": "staging", "targets": [], "healthy": {"revision": "v2", "since": since}},
+                {"name": "prod", "targets": [], "healthy": {"revision": "v1", "since": since}, "promotion": promotion}]});
+        let why = json!({"environments": [{"environment": "staging", "done": true, "reason": "", "message": ""},
+            {"environment": "prod", "done": false, "reason": reason, "message": message, "remedy": "keelway pipeline retry prod"}]});
+        let listed = json!({"items": [{"namespace": scene.project, "name": "carts", "environments": ["staging", "prod"], "revision": "v2",
+            "reason": reason, "message": message}], "nextPageKey": "0"});
+        let history = json!({"items": [], "commands": [], "nextPageKey": "0"});
+        let answers = json!({base.clone(): state, format!("{base}/explain"): why, format!("{base}/history"): history, "/v1/pipelines": listed});
+        open(bed, &scene.token, &answers, &format!("#/pipelines/{}/carts", scene.project))
+    };
+    let gate = "document.querySelectorAll('.matrix tbody tr')";
+    let of_prod =
+        format!("[...{gate}].find((r) => r.cells[0].innerText === 'Gates').cells[2].innerText.replace(/\\s+/g, ' ').trim()");
+    let evaluating = page("Evaluating", waiting)?;
+    evaluating.browser.until_text(".matrix", waiting)?;
+    let told = evaluating.browser.value(&of_prod)?;
+    ensure(told.as_str().is_some_and(|told| !told.contains('✗')), || format!("it looks like a failure: {told}"))?;
+    drop(evaluating);
+
+    let closed = page("EvaluationFailed", failed)?;
+    let browser = &closed.browser;
+    browser.until_text(".matrix", failed)?;
+    let told = browser.value(&of_prod)?;
+    ensure(
+        told.as_str()
+            .is_some_and(|told| told.contains('✗') && told.contains(failed) && told.contains("keelway pipeline retry prod")),
+        || format!("the gate says {told}"),
+    )?;
+    // A retry evaluates anew, and says so before it is sent.
+    browser.click("main button", "Retry prod")?;
+    browser.until_text("dialog", "The soak time until now is evaluated.")?;
+    browser.click("dialog button[type=submit]", "Retry")?;
+    browser.until("!document.querySelector('dialog').open")?;
+    let sent = browser.value("keelwayTest.requests.filter((r) => r.method === 'POST').map((r) => [r.path, JSON.parse(r.body)])")?;
+    same("what was sent", sent, json!([[format!("{base}/commands"), {"command": "retry", "environment": "prod"}]]))?;
+    same("what axe finds", browser.axe(&[])?, Vec::<String>::new())?;
+    closed.open("#/pipelines")?;
+    browser.until_text("main", failed)?;
+    closed.calm("a closed gate")
 }
 
 fn closures(bed: &Bed) -> Outcome {
