@@ -68,8 +68,8 @@ impl Api {
         Ok(Self { token: people[&whose].clone(), ..self.clone() })
     }
 
-    /// Makes a token; its secret. Where an answer is lost on a busy machine, the token is there and its secret is not: it is rotated,
-    /// as the API says.
+    /// Makes a token; its secret. Where an answer is lost on a busy machine, the token is there and its secret is not: it is
+    /// rotated, as the API says.
     ///
     /// # Errors
     /// When the API refuses or does not answer.
