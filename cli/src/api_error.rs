@@ -7,10 +7,11 @@ use reqwest::StatusCode;
 /// What makes every variable right at once.
 pub const WAY_OUT: &str = "run `eval \"$(make env)\"` where the stack is up";
 
-/// What to do about a token that is not known. The API does not say which of the three it is: that is nobody's business but its
-/// owner's.
-const UNKNOWN_TOKEN: &str = "; it was revoked, rotated or mistyped: it is that of --token, or else of KEELWAY_TOKEN, or else of the current \
-    login (`keelway login list`); for a local stack, run `eval \"$(make env)\"` again";
+/// Where a token that is not accepted comes from. What is wrong with it, the API says.
+const OF_THE_TOKEN: &str = "; it is that of --token, or else of KEELWAY_TOKEN, or else of the current login (`keelway login list`)";
+
+/// The API has never heard of a token of a stack that was started anew.
+const LOCAL: &str = "; for a local stack, run `eval \"$(make env)\"` again";
 
 /// Why the API did not do as asked.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +70,10 @@ impl ApiError {
 
 fn told(problem: &Problem) -> String {
     let title = if problem.detail.is_empty() { String::new() } else { format!("{}: ", problem.title) };
-    let way_out = if problem.status == 401 { UNKNOWN_TOKEN } else { "" };
+    let way_out = match (problem.status, problem.title.as_str()) {
+        (401, "unknown token") => [OF_THE_TOKEN, LOCAL].concat(),
+        (401, _) => OF_THE_TOKEN.to_owned(),
+        _ => String::new(),
+    };
     format!("{title}{}{way_out}", ours(&problem.to_string()))
 }

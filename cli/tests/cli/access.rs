@@ -244,3 +244,20 @@ fn the_token_goes_nowhere_else() {
     let login = run(&mut with(&file, &["login", "--api", "http://keelway.example", "--token", TOKEN]));
     assert_eq!((login.code, login.err.contains("is not https"), file.exists()), (2, true, false), "{}", login.err);
 }
+
+#[test]
+fn what_is_wrong_with_a_token_is_told_with_the_place_that_it_comes_from() {
+    let api = Api::start();
+    let refused = |title: &str, detail: &str| {
+        let problem = json!({"title": title, "status": 401, "detail": detail});
+        api.world().canned.insert("GET /v1/whoami".into(), (401, problem));
+        api.run(&["whoami"]).err
+    };
+    for title in ["expired token", "rotated token", "revoked token", "mistyped token"] {
+        let told = refused(title, "the API says what became of it");
+        assert!(told.starts_with(&format!("error: {title}: the API says what became of it; it is that of --token")), "{told}");
+        assert!(!told.contains("make env"), "a new stack is no remedy: {told}");
+    }
+    let told = refused("unknown token", "this token is not known here");
+    assert!(told.contains("it is that of --token") && told.contains("for a local stack, run `eval"), "{told}");
+}

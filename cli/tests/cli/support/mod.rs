@@ -286,7 +286,7 @@ fn handled(world: &mut World, method: &Method, uri: &Uri, headers: &HeaderMap, b
     let text = String::from_utf8_lossy(body).into_owned();
     world.asked.push(Asked { line: whole, body: text, if_match, key: key.clone(), bearer });
     if key.is_none() && !reports && headers.get("x-token").and_then(|token| token.to_str().ok()) != Some(TOKEN) {
-        return answer(401, json!({"title": "token not accepted", "status": 401, "detail": "header x-token holds no known token"}));
+        return answer(401, json!({"title": "unknown token", "status": 401, "detail": "header x-token holds no known token"}));
     }
     if let Some((status, mut value)) = world.canned.get(&line).cloned() {
         // As the API, which has a list for each namespace.

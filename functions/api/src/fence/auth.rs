@@ -15,9 +15,11 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use keelway_domain::access::{Kind, Need, of_token};
+use keelway_domain::access::{End, Kind, Need, Spent, has_form, of_token, secret_of};
 use keelway_domain::ids::sha256_hex;
+use keelway_domain::names::TokenName;
 use keelway_domain::time::Span;
+use keelway_engine::access::Verdict;
 use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -199,20 +201,60 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
     if api.settings().tokens.accept(text.as_bytes()) {
         return Ok(Caller::administrator(sha256_hex(text.as_bytes())));
     }
-    if let Some(token) = api.access().accept(text).await? {
-        let (name, known) = (token.name.as_str(), of_token(token.name.as_str()));
-        let hash = sha256_hex(text.as_bytes());
-        let ends = token.ends(&hash);
-        let caller = Caller::new(name, known, format!("token {name}"), vec![token.grant]);
-        return Ok(caller.until(ends).with(hash));
+    match api.access().accept(text).await? {
+        Verdict::Valid(token) => {
+            let (name, known) = (token.name.as_str(), of_token(token.name.as_str()));
+            let hash = sha256_hex(text.as_bytes());
+            let ends = token.ends(&hash);
+            let caller = Caller::new(name, known, format!("token {name}"), vec![token.grant]);
+            return Ok(caller.until(ends).with(hash));
+        }
+        Verdict::Spent(name, spent) => return Err(no_longer(&name, &spent)),
+        Verdict::Unknown => {}
     }
     if let Some(providers) = api.providers().filter(|_| Providers::looks_like(text)) {
         return providers.accept(text, api.access().now()).await;
     }
-    Err(refused(
-        "x-token: this token is not known, or no longer valid: `make env` prints the local one, the stack's parameters say which hash is \
-         expected, and an administrator makes others with `keelway token create`",
+    if has_form(text) && secret_of(text).is_none() {
+        let detail = "x-token: this is no token: one of `keelway token create` is keelway_<name>_ and 64 hexadecimal digits. It was cut off \
+                      or mistyped: copy it again, whole";
+        return Err(Refused::new(StatusCode::UNAUTHORIZED, "mistyped token", detail));
+    }
+    Err(Refused::new(
+        StatusCode::UNAUTHORIZED,
+        "unknown token",
+        "x-token: this token is not known here: it is mistyped, or for another installation, or was revoked long ago. `make env` prints the \
+         local one, the stack's parameters say which hash is expected, and an administrator makes others with `keelway token create`",
     ))
+}
+
+/// The refusal of a token that was valid: only who has the secret is told so. Whoever guesses a name learns nothing.
+fn no_longer(name: &TokenName, spent: &Spent) -> Refused {
+    let at = spent.at.rfc3339();
+    let (title, detail) = match spent.end {
+        End::Expired => (
+            "expired token",
+            format!(
+                "x-token: token {name} expired at {at}: ask an administrator for another one, which \
+            `keelway token create NAME --expires 90d` makes"
+            ),
+        ),
+        End::Rotated => (
+            "rotated token",
+            format!(
+                "x-token: token {name} was given another secret, and this one ended at {at}: use the one \
+            that `keelway token rotate {name}` printed then, or have it rotated again"
+            ),
+        ),
+        End::Revoked => (
+            "revoked token",
+            format!(
+                "x-token: token {name} was revoked at {at}, for good: ask an administrator for another \
+            one, which `keelway token create` makes"
+            ),
+        ),
+    };
+    Refused::new(StatusCode::UNAUTHORIZED, title, detail)
 }
 
 #[cfg(test)]

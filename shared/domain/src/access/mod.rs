@@ -7,7 +7,7 @@ mod who;
 
 pub use grant::{Grant, Kind, Names, Need, Place, Scope, ScopeError, missing};
 pub use identity::{Identities, Person, Rule};
-pub use token::{NewToken, OVERLAP_MOST, Previous, Token, secret_of, text_of};
+pub use token::{End, NewToken, OVERLAP_MOST, Previous, Spent, SpentSecrets, Token, has_form, secret_of, text_of};
 pub use who::{approver, is_same, of_key, of_person, of_token};
 
 /// The name under which others see who acted: the verified identity, followed by the name that the person gave, in brackets.

@@ -25,6 +25,11 @@ pub fn secret_of(text: &str) -> Option<(TokenName, String)> {
     Some((TokenName::new(name).ok().filter(|_| is_secret)?, sha256_hex(text.as_bytes())))
 }
 
+/// Whether a text begins as tokens do. If it names none ([`secret_of`]), it was cut off or mistyped.
+pub fn has_form(text: &str) -> bool {
+    text.starts_with(PREFIX)
+}
+
 /// The secret before the last rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Previous {
@@ -32,6 +37,61 @@ pub struct Previous {
     pub hash: String,
     /// When the secret stops being valid.
     pub until: Timestamp,
+}
+
+/// How a secret stopped being valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum End {
+    /// The time of its token was over.
+    Expired,
+    /// It was replaced by another one.
+    Rotated,
+    /// Its token was.
+    Revoked,
+}
+
+/// A secret that is no longer valid. It is kept so that its holder can be told why; of others, only its hash is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// The hash of the secret, in hexadecimal.
+    #[serde(rename = "h")]
+    pub hash: String,
+    /// How it ended.
+    #[serde(rename = "e")]
+    pub end: End,
+    /// When it ended.
+    #[serde(rename = "t")]
+    pub at: Timestamp,
+}
+
+/// The spent secrets of a name, oldest first: at most [`SPENT_MOST`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SpentSecrets(Vec<Spent>);
+
+/// So many spent secrets of a name are kept.
+const SPENT_MOST: usize = 10;
+
+impl SpentSecrets {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The spent secret with this hash.
+    pub fn find(&self, hash: &str) -> Option<&Spent> {
+        self.0.iter().rev().find(|spent| same(&spent.hash, hash))
+    }
+
+    /// With these as well, without the oldest if they are too many.
+    #[must_use]
+    pub fn and(mut self, more: impl IntoIterator<Item = Spent>) -> Self {
+        self.0.extend(more);
+        let surplus = self.0.len().saturating_sub(SPENT_MOST);
+        self.0.drain(..surplus);
+        self
+    }
 }
 
 /// A request for a new token.
@@ -96,6 +156,30 @@ impl Token {
         let current = same(&self.hash, hash);
         let previous = self.previous.as_ref().is_some_and(|previous| same(&previous.hash, hash) && now < previous.until);
         (current || previous) && !self.has_expired(now)
+    }
+
+    /// How and when the secret with this hash stopped being valid, if it is one of the token's two.
+    pub fn spent(&self, hash: &str, now: Timestamp) -> Option<Spent> {
+        let previous = self.previous.as_ref().filter(|previous| same(&previous.hash, hash));
+        let rotated = previous.map(|previous| (End::Rotated, previous.until)).filter(|(_, until)| *until <= now);
+        let own = previous.is_some() || same(&self.hash, hash);
+        let expired = self.expires.filter(|at| own && *at <= now).map(|at| (End::Expired, at));
+        let (end, at) = rotated.into_iter().chain(expired).min_by_key(|(_, at)| *at)?;
+        Some(Spent { hash: hash.to_owned(), end, at })
+    }
+
+    /// What a rotation leaves behind: the secret that it replaces, unless that stays valid for a while, and the one before.
+    pub fn replaced(&self, overlap: Span, now: Timestamp) -> impl Iterator<Item = Spent> {
+        let before = self.previous.as_ref().map(|previous| (previous.hash.clone(), previous.until.min(now)));
+        let present = (overlap.0 <= 0).then(|| (self.hash.clone(), now));
+        before.into_iter().chain(present).map(|(hash, at)| Spent { hash, end: End::Rotated, at })
+    }
+
+    /// What its end leaves behind: each secret that is valid now as revoked, others as they are.
+    pub fn revoked(&self, now: Timestamp) -> impl Iterator<Item = Spent> {
+        let hashes = self.previous.as_ref().map(|previous| previous.hash.clone()).into_iter().chain([self.hash.clone()]);
+        let spent = |hash: String| self.spent(&hash, now).unwrap_or(Spent { hash, end: End::Revoked, at: now });
+        hashes.map(spent).collect::<Vec<_>>().into_iter()
     }
 
     /// When the secret with this hash stops being valid. `None`: it does not by itself.
@@ -171,6 +255,35 @@ mod tests {
         let token = token.rotate("b".into(), Span::minutes(60), NOW);
         let at = |minutes| ["a", "b"].map(|hash| token.accepts(hash, NOW + Span::minutes(minutes)));
         assert_eq!((at(4), at(5)), ([true, true], [false, false]));
+    }
+
+    #[test]
+    fn a_spent_secret_is_told_how_it_ended_and_no_other_is() {
+        let at = |minutes| NOW + Span::minutes(minutes);
+        let token = Token::new(asked("ci", Some(at(60))), "a".into(), "ann".into(), NOW).unwrap();
+        let told =
+            |token: &Token, now: Timestamp| ["a", "b", "c"].map(|hash| token.spent(hash, now).map(|spent| (spent.end, spent.at)));
+        assert_eq!(told(&token, at(59)), [None, None, None]);
+        assert_eq!(told(&token, at(60)), [Some((End::Expired, at(60))), None, None]);
+        let rotated = token.clone().rotate("b".into(), Span::minutes(10), NOW);
+        assert_eq!(told(&rotated, at(9)), [None, None, None]);
+        assert_eq!(told(&rotated, at(10)), [Some((End::Rotated, at(10))), None, None]);
+        assert_eq!(told(&rotated, at(70)), [Some((End::Rotated, at(10))), Some((End::Expired, at(60))), None]);
+        // Rotated once more, the first one is cut off.
+        let left: Vec<Spent> = rotated.replaced(Span(0), at(5)).collect();
+        let spent = |hash: &str, end, at| Spent { hash: hash.into(), end, at };
+        assert_eq!(left, [spent("a", End::Rotated, at(5)), spent("b", End::Rotated, at(5))]);
+        assert_eq!(token.replaced(Span::minutes(1), NOW).count(), 0, "it stays valid for a while");
+        let left: Vec<Spent> = rotated.revoked(at(20)).collect();
+        assert_eq!(left, [spent("a", End::Rotated, at(10)), spent("b", End::Revoked, at(20))]);
+    }
+
+    #[test]
+    fn only_the_newest_spent_secrets_are_kept() {
+        let spent = |n: usize| Spent { hash: format!("{n:064}"), end: End::Rotated, at: NOW };
+        let kept = SpentSecrets::default().and((0..SPENT_MOST + 2).map(spent));
+        let found = |n: usize| kept.find(&format!("{n:064}")).is_some();
+        assert_eq!([0, 1, 2, SPENT_MOST + 1].map(found), [false, false, true, true]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod audit;
 mod tokens;
 
 pub use audit::{Entry, Filter, MAX_PAGE, TYPE};
-pub use tokens::{Held, REMEMBERED, RETRY, Refused};
+pub use tokens::{Held, REMEMBERED, RETRY, Refused, Verdict};
 
 use crate::item::Key;
 use crate::keys::{hash, ms};

@@ -3,13 +3,16 @@
 //! A token is looked up by its name, and cached for [`REMEMBERED`], so that clients that poll do not cause a read with each
 //! request. For a secret that does not match the cache, the token is read again, at most once in [`RETRY`] for each name: a new or
 //! rotated token is known at once, and guesses do not cause a flood of reads.
+//!
+//! The item also has the hashes of the last secrets that are no longer valid, and when a token is revoked, only these remain:
+//! whoever still has such a secret is told what became of it, and nobody else is.
 
 use super::{Access, TOKENS, token};
 use crate::item::{Attrs, Item};
 use crate::json::{json, member};
-use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write, Written};
-use crate::protocol::change::{Step, change};
-use keelway_domain::access::{Token, secret_of};
+use crate::ports::{Condition, Cursor, PortError, Ports, Query, Write};
+use crate::protocol::change::{Step, as_read, change, next_version};
+use keelway_domain::access::{Spent, SpentSecrets, Token, secret_of};
 use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::time::{Span, Timestamp};
 use std::borrow::Cow;
@@ -26,11 +29,23 @@ const PAGE: u32 = 100;
 /// The precision of the time of last use, in milliseconds.
 const HOUR: i64 = 3_600_000;
 
-/// A cached name: when it was read, and its token, if it exists.
+/// A cached name: when it was read, its token, if it exists, and its spent secrets.
 #[derive(Debug, Clone)]
 pub(super) struct Remembered {
     read: Timestamp,
     held: Option<Held>,
+    spent: SpentSecrets,
+}
+
+/// What became of a secret.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// It is valid.
+    Valid(Box<Token>),
+    /// It was valid, of a token of this name.
+    Spent(TokenName, Spent),
+    /// It was never valid, or that was too long ago.
+    Unknown,
 }
 
 /// A stored token.
@@ -41,6 +56,7 @@ pub struct Held {
     /// The hour of its last use.
     pub used: Option<Timestamp>,
     version: i64,
+    spent: SpentSecrets,
 }
 
 /// Why a token was not created or changed.
@@ -55,7 +71,18 @@ pub enum Refused {
 impl Held {
     fn read(item: &Item) -> Result<Option<Self>, PortError> {
         let token = member::<Option<Token>>(item, "j")?;
-        Ok(token.map(|token| Self { token, used: item.number("u").map(Timestamp), version: item.version() }))
+        let spent = spent(Some(item))?;
+        Ok(token.map(|token| Self { token, used: item.number("u").map(Timestamp), version: item.version(), spent }))
+    }
+
+    /// What remains of it when it is revoked: its spent secrets.
+    fn left(&self, now: Timestamp, retention: Span) -> (Write, SpentSecrets) {
+        let spent = self.spent.clone().and(self.token.revoked(now));
+        let item = Item::new(token(&self.token.name))
+            .with("v", self.version + 1)
+            .with("sp", json(&spent))
+            .with("ttl", (now + retention).0 / 1000);
+        (Write::Put(item, Condition::Version(self.version)), spent)
     }
 
     fn item(&self, retention: Span) -> Item {
@@ -63,9 +90,15 @@ impl Held {
         Item::new(token(&self.token.name))
             .with("v", self.version)
             .with("j", json(&self.token))
+            .with_some("sp", (!self.spent.is_empty()).then(|| json(&self.spent)))
             .with_some("u", self.used.map(|at| at.0))
             .with_some("ttl", expires)
     }
+}
+
+/// The spent secrets of a name.
+fn spent(found: Option<&Item>) -> Result<SpentSecrets, PortError> {
+    Ok(found.map(|item| member::<Option<SpentSecrets>>(item, "sp")).transpose()?.flatten().unwrap_or_default())
 }
 
 /// The token in an item, if it is valid in nothing but these projects.
@@ -75,23 +108,27 @@ fn held_within(found: Option<&Item>, within: Option<&[ProjectName]>) -> Result<O
 }
 
 impl<P: Ports> Access<P> {
-    /// The token with this text, if it is valid now. Records the hour of its use.
+    /// The token with this text, if it is valid now, and what became of it, if it was. Records the hour of its use.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn accept(&self, text: &str) -> Result<Option<Token>, PortError> {
-        let Some((name, hash)) = secret_of(text) else { return Ok(None) };
+    pub async fn accept(&self, text: &str) -> Result<Verdict, PortError> {
+        let Some((name, hash)) = secret_of(text) else { return Ok(Verdict::Unknown) };
         let now = self.ports.now();
         let fits = |held: &Held| held.token.accepts(&hash, now);
         let known = self.remembered(&name).filter(|known| known.read <= now);
         let known = match known {
-            Some(known) if now - known.read < REMEMBERED && known.held.as_ref().is_some_and(fits) => known.held,
-            Some(known) if now - known.read < RETRY => known.held,
+            Some(known) if now - known.read < REMEMBERED && known.held.as_ref().is_some_and(fits) => known,
+            Some(known) if now - known.read < RETRY => known,
             _ => self.look_up(&name, now).await?,
         };
-        let Some(held) = known.filter(fits) else { return Ok(None) };
-        self.note_use(&held, now).await;
-        Ok(Some(held.token))
+        if let Some(held) = known.held.as_ref().filter(|held| fits(held)) {
+            self.note_use(held, now).await;
+            return Ok(Verdict::Valid(Box::new(held.token.clone())));
+        }
+        let of_token = known.held.as_ref().and_then(|held| held.token.spent(&hash, now));
+        let spent = of_token.or_else(|| known.spent.find(&hash).cloned());
+        Ok(spent.map_or(Verdict::Unknown, |spent| Verdict::Spent(name, spent)))
     }
 
     /// Makes a token.
@@ -99,15 +136,18 @@ impl<P: Ports> Access<P> {
     /// # Errors
     /// A port fails.
     pub async fn create(&self, token: &Token) -> Result<Result<(), Refused>, PortError> {
-        let held = Held { token: token.clone(), used: None, version: 1 };
-        let put = Write::Put(held.item(self.retention), Condition::Absent);
-        match self.ports.write(&put).await? {
-            Written::Done => {
-                self.remember(&token.name, Some(held));
-                Ok(Ok(()))
+        let key = self::token(&token.name);
+        let created = change(&self.ports, &key, |found| {
+            if found.map(Held::read).transpose()?.flatten().is_some() {
+                return Ok(Step::Leave(None));
             }
-            Written::Conflict(_) => Ok(Err(Refused::Exists)),
-        }
+            let held = Held { token: token.clone(), used: None, version: next_version(found), spent: spent(found)? };
+            Ok(Step::Write(Write::Put(held.item(self.retention), as_read(found)), Some(held)))
+        });
+        let created: Option<Held> = created.await?;
+        let Some(held) = created else { return Ok(Err(Refused::Exists)) };
+        self.remember(&token.name, Some(held), None);
+        Ok(Ok(()))
     }
 
     /// Replaces the secret of a token that is valid in nothing but these projects; others are unknown. The present secret stays
@@ -125,16 +165,18 @@ impl<P: Ports> Access<P> {
         let key = token(name);
         let rotated = change(&self.ports, &key, |found| {
             let Some(held) = held_within(found, within)? else { return Ok(Step::Leave(None)) };
-            let token = held.token.rotate(hash.to_owned(), overlap, self.ports.now());
-            let next = Held { token, used: held.used, version: held.version + 1 };
+            let now = self.ports.now();
+            let spent = held.spent.and(held.token.replaced(overlap, now));
+            let token = held.token.rotate(hash.to_owned(), overlap, now);
+            let next = Held { token, used: held.used, version: held.version + 1, spent };
             Ok(Step::Write(Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)))
         });
         let Some(next) = rotated.await? else { return Ok(Err(Refused::Unknown)) };
-        self.remember(name, Some(next.clone()));
+        self.remember(name, Some(next.clone()), None);
         Ok(Ok(next.token))
     }
 
-    /// Deletes a token that is valid in nothing but these projects, and returns it. `None`: there is none. This instance refuses it
+    /// Revokes a token that is valid in nothing but these projects, and returns it. `None`: there is none. This instance refuses it
     /// at once, others after [`REMEMBERED`] at the latest.
     ///
     /// # Errors
@@ -143,13 +185,14 @@ impl<P: Ports> Access<P> {
         let key = token(name);
         let revoked = change(&self.ports, &key, |found| {
             let Some(held) = held_within(found, within)? else { return Ok(Step::Leave(None)) };
-            Ok(Step::Write(Write::Delete(token(name), Condition::Version(held.version)), Some(held.token)))
+            let (write, left) = held.left(self.ports.now(), self.retention);
+            Ok(Step::Write(write, Some((held.token, left))))
         });
-        let revoked: Option<Token> = revoked.await?;
-        if revoked.is_some() {
-            self.remember(name, None);
-        }
-        Ok(revoked)
+        let revoked: Option<(Token, SpentSecrets)> = revoked.await?;
+        Ok(revoked.map(|(token, left)| {
+            self.remember(name, None, Some(left));
+            token
+        }))
     }
 
     /// Removes a project from every token, and deletes tokens that are valid nowhere else. Returns the names of the changed tokens.
@@ -183,14 +226,14 @@ impl<P: Ports> Access<P> {
             let mut next = Held { version: held.version + 1, ..held.clone() };
             next.token.grant.projects.retain(|of| of != project);
             // A token without projects would be valid in all of them.
-            let (write, left) = match next.token.grant.projects.is_empty() {
-                true => (Write::Delete(token(name), Condition::Version(held.version)), None),
-                false => (Write::Put(next.item(self.retention), Condition::Version(held.version)), Some(next)),
-            };
-            Ok(Step::Write(write, Some(left)))
+            if next.token.grant.projects.is_empty() {
+                let (write, left) = held.left(self.ports.now(), self.retention);
+                return Ok(Step::Write(write, Some((None, Some(left)))));
+            }
+            Ok(Step::Write(Write::Put(next.item(self.retention), Condition::Version(held.version)), Some((Some(next), None))))
         });
-        if let Some(left) = taken.await? {
-            self.remember(name, left);
+        if let Some((next, left)) = taken.await? {
+            self.remember(name, next, left);
         }
         Ok(())
     }
@@ -209,13 +252,20 @@ impl<P: Ports> Access<P> {
     /// # Errors
     /// A port fails.
     pub async fn tokens(&self, after: Option<&TokenName>, limit: u32) -> Result<(Vec<Held>, Option<String>), PortError> {
-        let cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
-        let page = self.ports.query(&Query::table(TOKENS, limit).after(cursor)).await?;
+        let mut cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
         let mut all = vec![];
-        for item in &page.items {
-            all.extend(Held::read(item)?);
+        loop {
+            // What remains of revoked tokens is passed over, so that pages are full.
+            let missing = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
+            let page = self.ports.query(&Query::table(TOKENS, missing).after(cursor)).await?;
+            for item in &page.items {
+                all.extend(Held::read(item)?);
+            }
+            cursor = page.next;
+            if cursor.is_none() || all.len() as u64 >= u64::from(limit) {
+                return Ok((all, cursor.map(|next| next.key.sk)));
+            }
         }
-        Ok((all, page.next.map(|next| next.key.sk)))
     }
 
     /// The same of the tokens that are valid in nothing but these projects. Pages are full, and the name is that of such a token.
@@ -254,10 +304,12 @@ impl<P: Ports> Access<P> {
         self.ports.now()
     }
 
-    async fn look_up(&self, name: &TokenName, now: Timestamp) -> Result<Option<Held>, PortError> {
-        let held = self.token(name).await?;
-        self.keep(name, Remembered { read: now, held: held.clone() });
-        Ok(held)
+    async fn look_up(&self, name: &TokenName, now: Timestamp) -> Result<Remembered, PortError> {
+        let item = self.ports.get(&token(name)).await?;
+        let held = item.as_ref().map(Held::read).transpose()?.flatten();
+        let known = Remembered { read: now, held, spent: spent(item.as_ref())? };
+        self.keep(name, known.clone());
+        Ok(known)
     }
 
     /// Records the use of a token, at most once an hour. A failed write must not refuse the request, so it is only logged.
@@ -291,8 +343,10 @@ impl<P: Ports> Access<P> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
-    fn remember(&self, name: &TokenName, held: Option<Held>) {
-        self.keep(name, Remembered { read: self.ports.now(), held });
+    /// Keeps what was just written: a token with its spent secrets, or these alone.
+    fn remember(&self, name: &TokenName, held: Option<Held>, left: Option<SpentSecrets>) {
+        let spent = left.or_else(|| held.as_ref().map(|held| held.spent.clone())).unwrap_or_default();
+        self.keep(name, Remembered { read: self.ports.now(), held, spent });
     }
 
     fn keep(&self, name: &TokenName, what: Remembered) {

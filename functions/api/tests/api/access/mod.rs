@@ -2,6 +2,7 @@
 
 mod administrators;
 mod audit;
+mod ended;
 mod operations;
 mod sentences;
 pub mod tokens;

@@ -58,7 +58,8 @@ async fn disabled_rules_and_the_limits_are_told() {
         (state("services"), state("sequences"), told["rules"].as_array().unwrap().len()),
         (json!("disabled"), json!("enabled"), 10)
     );
-    let limits = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
+    let limits =
+        json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1d", "retentionDays": 90});
     assert_eq!(told["limits"], limits);
     assert_eq!(told["now"], "2026-11-20T12:00:00.000Z");
 }
