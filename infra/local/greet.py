@@ -171,7 +171,7 @@ class Story:
         deploys = any(self.packages[release]["digest"] in image for image in latest.get("images", {}).values())
         told = latest.get("progress", {}).get("targets", {}).get(ALIAS, {}).get("message", "")
         # Before the first step, a target is at the version that it had.
-        found = re.search(r"^at version (\S+)$" if latest.get("status") == "Complete" else r"requests go to version (\S+)$", told)
+        found = re.search(r"^at Lambda version (\S+)$" if latest.get("status") == "Complete" else r"requests go to Lambda version (\S+)$", told)
         return found[1] if deploys and found else None
 
     def measure(self, release):

@@ -149,7 +149,7 @@ function one(namespace, name) {
       ${folded("End of the log", tail)}`;
   }
 
-  const why = (x) => [x.type, x.of && `of #${x.of}`, x.release && `to #${x.release}`].filter(Boolean).join(" ") + by(x) + [x.from, x.notes].filter(Boolean).map((t) => `: ${oneLine(t, 200)}`).join("");
+  const why = (x) => x.delivery && !x.release ? oneLine(x.notes, 200) : [x.type, x.of && `of #${x.of}`, x.release && `to #${x.release}`].filter(Boolean).join(" ") + by(x) + [x.from, x.notes].filter(Boolean).map((t) => `: ${oneLine(t, 200)}`).join("");
   const row = (v) => [
     html`#${v.version}<div class="dim">${v.version === c.activeVersion && v.status === "Complete" ? "deployed" : v.attempt > 1 ? `attempt ${v.attempt}` : ""}</div>`,
     html`${state({ ...told(v), what: `${v.status}${v.reason ? ` (${v.reason})` : ""}` })}<div>${v.status === "Failed" ? oneLine(v.message, 200) : ""}</div>`,

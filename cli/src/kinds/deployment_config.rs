@@ -38,33 +38,49 @@ fn table(all: Vec<Value>, now: Option<Timestamp>, format: Format) -> Result<Tabl
 
 /// A line for each.
 pub fn states(all: &[ConfigState], now: Option<Timestamp>, format: Format) -> Table {
-    let mut table = Table::new(&["NAMESPACE", "NAME", "DEPLOYED", "LATEST", "STATUS", "AGE", "IMAGES", "MESSAGE"]);
+    let wide = format.is_wide();
+    let mut head = vec!["NAMESPACE", "NAME", "DEPLOYED", "LATEST", "STATUS", "AGE", "IMAGES", "MESSAGE"];
+    if wide {
+        head.extend(["DEPLOYER", "HEARD"]);
+    }
+    let mut table = Table::new(&head);
     for one in all {
         let number = |n: Option<u64>| n.filter(|n| *n > 0).map(|n| format!("#{n}")).unwrap_or_default();
         let latest = one.latest.as_ref();
-        table.row(vec![
+        let mut row = vec![
             one.namespace.clone(),
             one.name.clone(),
             number(one.active_version),
             number(Some(one.latest_version)),
             latest.map(|latest| latest.status.clone()).unwrap_or_default(),
             latest.map(|latest| age(&latest.since, now)).unwrap_or_default(),
-            images(&one.active_images, format.is_wide()),
-            news(one, format.is_wide()),
-        ]);
+            images(&one.active_images, wide),
+            news(one, now, wide),
+        ];
+        if wide {
+            row.push(latest.map(|latest| latest.deployer.clone()).unwrap_or_default());
+            row.push(latest.and_then(|latest| latest.heard.as_deref()).map(|heard| age(heard, now)).unwrap_or_default());
+        }
+        table.row(row);
     }
     table
 }
 
 /// What became of the latest version, if it is not what is deployed, and what the config waits for.
-fn news(one: &ConfigState, wide: bool) -> String {
+fn news(one: &ConfigState, now: Option<Timestamp>, wide: bool) -> String {
     let latest = one.latest.as_ref().filter(|latest| latest.status != "Complete");
     let told = latest.map(|latest| {
         let with = images(&latest.images, wide);
         let with = if with.is_empty() || latest.images == one.active_images { String::new() } else { format!(" ({with})") };
         match latest.status.as_str() {
             "Failed" => format!("#{}{with} failed: {}: {}", latest.version, latest.reason, one_line(&latest.message, 160)),
-            _ => format!("#{}{with} is on its way", latest.version),
+            // Wide tables have a column for it.
+            _ => match latest.heard.as_deref().filter(|_| !wide) {
+                Some(heard) => {
+                    format!("#{}{with} is on its way, {} heard {} ago", latest.version, latest.deployer, age(heard, now))
+                }
+                None => format!("#{}{with} is on its way", latest.version),
+            },
         }
     });
     let drift = one.drift.as_ref().map(|drift| drift.message.clone());

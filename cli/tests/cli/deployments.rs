@@ -96,26 +96,6 @@ fn a_config_without_a_version_waits_for_its_image() {
 }
 
 #[test]
-fn it_says_when_the_deployer_was_last_heard_of() {
-    let told = json!({
-        "desired": "run", "deployer": "ci", "heard": "2026-11-21T08:00:30.000Z", "expected": "2026-11-21T08:01:30.000Z"
-    });
-    let api = api(version(2, "Running", told.clone()), json!({}));
-    let ran = api.run(&["rollout", "status", "shop/carts", "--no-watch"]);
-    assert!(ran.out.contains("\nlast heard from ci 12s ago; it counts as lost in 48s\n"), "{ran:?}");
-    let asked = with(
-        told,
-        json!({"context": "54c7f0df-2ea5-5f6b-9d6e-0a3c5b7d9e1f", "details": {"message": "manual change", "causes": [{"type": "Manual"}]}}),
-    );
-    let all = json!({"items": [version(2, "Running", asked)], "nextPageKey": "0", "now": NOW});
-    api.can("GET /v1/deploymentConfigs/shop:carts/history", all);
-    let wide = api.run(&["rollout", "history", "shop/carts", "-o", "wide"]).out;
-    let heading = wide.find("HEARD").unwrap();
-    assert!(wide.lines().nth(1).unwrap()[heading..].starts_with("12s "), "{wide}");
-    assert!(wide.contains("a task of 54c7f0df") && !wide.contains("manual change"), "{wide}");
-}
-
-#[test]
 fn states_say_at_a_glance_what_is_deployed_and_what_is_not() {
     let suspended = json!({"by": "ann", "at": NOW, "message": "rollback to carts-1"});
     let states = [
@@ -202,7 +182,7 @@ fn one_version_shows_what_was_measured() {
 fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     let image = |n: u64| json!({"web": format!("registry.example/shop/carts@sha256:{n:0<64}")});
     let failed = json!({"reason": "DeployerFailed", "message": "the deployer exited with 7: no route"});
-    let drift = json!({"since": NOW, "message": "Drifted: serves version 3"});
+    let drift = json!({"since": NOW, "message": "Drifted: serves Lambda version 3"});
     let configs = json!([
         config(over(3, "Failed", failed), json!({"activeVersion": 2, "activeImages": image(2)})),
         config(version(5, "Running", json!({})), json!({"activeVersion": 4, "activeImages": image(4)})),
@@ -218,7 +198,7 @@ fn a_list_of_configs_tells_what_is_deployed_and_what_has_failed() {
     NAMESPACE  NAME   DEPLOYED  LATEST  STATUS    AGE  IMAGES        MESSAGE
     shop       carts  #2        #3      Failed    42s  200000000000  #3 (300000000000) failed: DeployerFailed: the deployer exited with 7: no route
     shop       carts  #4        #5      Running   42s  400000000000  #5 (500000000000) is on its way
-    shop       carts  #6        #6      Complete  42s  600000000000  Drifted: serves version 3; paused by ann
+    shop       carts  #6        #6      Complete  42s  600000000000  Drifted: serves Lambda version 3; paused by ann
     ");
 }
 

@@ -9,7 +9,7 @@ use crate::output::{one_line, say, say_data};
 use crate::pages;
 use crate::table::Table;
 use crate::table::print;
-use crate::words::{age, between, images, short_ids};
+use crate::words::{age, between, images, with_short_contexts};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{AnalysisObjective, AnalysisState, Cause, VersionState};
 use serde_json::json;
@@ -39,7 +39,7 @@ pub async fn history(api: &Api, what: &RolloutHistory) -> Result<(), CliError> {
 /// Versions in lines.
 fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table {
     let wide = format.is_wide();
-    let mut head = vec!["REVISION", "STATUS", "AGE", "TOOK", "IMAGES", "CAUSE"];
+    let mut head = vec!["VERSION", "STATUS", "AGE", "TOOK", "IMAGES", "CAUSE"];
     if wide {
         head.extend(["ATTEMPT", "BY", "DEPLOYER", "HEARD", "REASON", "EXIT", "SINCE", "ENDED", "LOG"]);
     }
@@ -71,13 +71,14 @@ fn table(all: &[VersionState], now: Option<Timestamp>, format: Format) -> Table 
     table
 }
 
-/// Why it was cut; and what became of it, if it failed.
+/// Why it was cut.
+pub(super) fn why(one: &VersionState) -> String {
+    with_short_contexts(&one_line(&one.details.message, 160))
+}
+
+/// The same; and what became of it, if it failed.
 fn cause(one: &VersionState) -> String {
-    let asked = one.context.as_ref().filter(|_| one.details.causes.iter().any(|cause| cause.ty == "Manual"));
-    let cause = match asked {
-        Some(context) => format!("a task of {}", short_ids(&[context.as_str()]).concat()),
-        None => one_line(&one.details.message, 120),
-    };
+    let cause = why(one);
     if one.status == "Failed" { format!("{cause}; {}", one_line(&one.message, 160)) } else { cause }
 }
 
@@ -117,7 +118,7 @@ fn details(one: &VersionState) -> Vec<String> {
 
 /// What metrics say: the newest window.
 fn judged(of: &AnalysisState) -> String {
-    let samples = of.samples.map(|samples| format!(", {samples} requests")).unwrap_or_default();
+    let samples = of.samples.map(|n| format!(", {n} request{}", if (n - 1.0).abs() < 0.5 { "" } else { "s" })).unwrap_or_default();
     let score = of.score.map(|score| format!(", score {score}")).unwrap_or_default();
     let message = if of.message.is_empty() { String::new() } else { format!(": {}", of.message) };
     format!("{}{samples}{score}, from {} to {}{message}", of.result, of.from, of.to)
@@ -141,6 +142,9 @@ fn measured(of: &AnalysisObjective) -> String {
 }
 
 fn told(cause: &Cause) -> String {
+    if cause.delivery.is_some() && cause.release.is_none() {
+        return cause.notes.clone();
+    }
     let by = if cause.by.is_empty() { String::new() } else { format!(" by {}", cause.by) };
     let from = cause.from.as_ref().map(|from| format!(": {from}")).unwrap_or_default();
     let release = cause.release.map(|release| format!(" to #{release}")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! `get deploymentconfig NAME`, and `get deployments`: versions of the whole installation.
 
+use super::history::why;
 use super::{id, read};
 use crate::address::Address;
 use crate::api::Api;
@@ -61,7 +62,7 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
     if format.is_data() {
         return say_data(&json!({"items": all}), format);
     }
-    let mut table = Table::new(&["AGE", "NAMESPACE", "NAME", "STATUS", "TOOK", "IMAGES", "MESSAGE"]);
+    let mut table = Table::new(&["AGE", "NAMESPACE", "NAME", "STATUS", "TOOK", "IMAGES", "CAUSE", "MESSAGE"]);
     for one in &all {
         table.row(vec![
             age(one.ended_at.as_deref().unwrap_or(&one.since), now),
@@ -70,7 +71,9 @@ pub async fn everywhere(api: &Api, what: &GetDeployments) -> Result<(), CliError
             one.status.clone(),
             between(Some(&one.since), one.ended_at.as_deref()),
             images(&one.images, format.is_wide()),
-            one.message.clone(),
+            why(one),
+            // What nobody has claimed has no other message than its causes.
+            if one.message == one.details.message { String::new() } else { one.message.clone() },
         ]);
     }
     print(table, format, "no deployment is over; those of a config: keelway rollout history --help")

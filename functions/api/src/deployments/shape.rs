@@ -6,7 +6,8 @@ use keelway_domain::deployments::analysis::{Limit, Objective, Report};
 use keelway_domain::deployments::checkpoint::{Checkpoint, Ended};
 use keelway_domain::deployments::definition::{Definition, Trigger};
 use keelway_domain::deployments::{
-    Command, Config, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message, template,
+    Command, Config, Delivery, Deployment, Obeyed, Progress, Served, Snapshot, Status, TargetProgress, Watch, Why, message,
+    template,
 };
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
@@ -14,8 +15,8 @@ use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::{Entry, View};
 use keelway_wire::http::EvaluatedTarget;
 use keelway_wire::http::deployments::{
-    AlarmState, AnalysisObjective, AnalysisState, AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState, ServedState,
-    TargetState, TriggerState, VersionState,
+    AlarmState, AnalysisObjective, AnalysisState, AskedBy, AuditEntry, Cause, ConfigState, Details, DriftState, ProgressState,
+    ServedState, TargetState, TriggerState, VersionState,
 };
 use keelway_wire::http::promotions::Actor;
 use keelway_wire::manifest::render;
@@ -122,7 +123,7 @@ fn drift(watch: &Watch) -> Option<DriftState> {
         Some(says) => format!("Drifted: {says}"),
         None if watch.adopted.is_empty() => return None,
         None => {
-            let adopted = watch.adopted.iter().map(|(name, version)| format!("{name} serves version {version}"));
+            let adopted = watch.adopted.iter().map(|(name, version)| format!("{name} serves Lambda version {version}"));
             format!("Adopted: {}", adopted.collect::<Vec<_>>().join(", "))
         }
     };
@@ -260,7 +261,10 @@ pub fn details(causes: &[Why]) -> Details {
 fn cause(why: &Why) -> Cause {
     match why {
         Why::ConfigChange { by } => Cause { ty: "ConfigChange".into(), by: by.clone(), ..Cause::default() },
-        Why::Manual { by } => Cause { ty: "Manual".into(), by: by.clone(), ..Cause::default() },
+        Why::Manual { by, delivery } => {
+            let notes = delivery.as_ref().map(ToString::to_string).unwrap_or_default();
+            Cause { ty: "Manual".into(), by: by.clone(), notes, delivery: asked(delivery.as_deref()), ..Cause::default() }
+        }
         Why::ImageChange { from, image, at, by } => Cause {
             ty: "ImageChange".into(),
             from: Some(from.to_string()),
@@ -269,14 +273,24 @@ fn cause(why: &Why) -> Cause {
             by: by.clone(),
             ..Cause::default()
         },
-        Why::Rollback { release, by, notes } => {
-            Cause { ty: "Rollback".into(), by: by.clone(), release: Some(*release), notes: notes.clone(), ..Cause::default() }
-        }
+        Why::Rollback { release, by, notes, delivery } => Cause {
+            ty: "Rollback".into(),
+            by: by.clone(),
+            release: Some(*release),
+            notes: notes.clone(),
+            delivery: asked(delivery.as_deref()),
+            ..Cause::default()
+        },
         Why::Drift { of, found } => Cause { ty: "Drift".into(), of: Some(*of), notes: found.clone(), ..Cause::default() },
         Why::AutoRollback { of, release, reason } => {
             Cause { ty: "AutoRollback".into(), of: Some(*of), release: Some(*release), notes: reason.clone(), ..Cause::default() }
         }
     }
+}
+
+/// The delivery whose task asked for a version.
+fn asked(delivery: Option<&Delivery>) -> Option<AskedBy> {
+    delivery.cloned().map(|Delivery { task, project, stage, service, context }| AskedBy { task, project, stage, service, context })
 }
 
 fn progress(progress: &Progress) -> ProgressState {

@@ -215,6 +215,6 @@ fn asked_version(view: &View, definition: &Definition, version: Option<u64>, by:
     }
     let applied = Applied { definition: definition.clone(), by: by.to_owned(), ..view.applied.clone() };
     let causes = generate(&view.state, &applied, &view.heads).causes;
-    let causes = if causes.is_empty() { vec![Why::Manual { by: by.to_owned() }] } else { causes };
+    let causes = if causes.is_empty() { vec![Why::Manual { by: by.to_owned(), delivery: None }] } else { causes };
     Ok(Some(Request { version, causes }))
 }

@@ -123,11 +123,8 @@ impl Step<'_> {
                 let which = if self.next.suspended.is_some() { Images::Same } else { Images::Unattended };
                 let resolved = resolve::resolve(&self.next, &applied.definition, self.facts.heads, which);
                 if resolved.unresolved.is_empty() && resolved.blank.is_empty() {
-                    let causes = if request.causes.is_empty() {
-                        vec![Why::Manual { by: applied.by.clone() }]
-                    } else {
-                        request.causes.clone()
-                    };
+                    let causes =
+                        if request.causes.is_empty() { vec![Why::command(&applied.by, None)] } else { request.causes.clone() };
                     let deployment = self.cut(&applied.definition, resolved, causes);
                     self.start(deployment);
                 }

@@ -157,7 +157,7 @@ impl Step<'_> {
             )));
         }
         self.make_way(definition.concurrency, latest.supersede, latest.task.is_some())?;
-        let causes = if latest.if_changed { changed } else { vec![Why::Manual { by: note.by.clone() }] };
+        let causes = if latest.if_changed { changed } else { vec![Why::command(&note.by, latest.task.as_deref())] };
         let mut deployment = self.cut(definition, resolved, causes);
         deployment.task = latest.task.as_deref().cloned();
         self.enqueue(deployment);

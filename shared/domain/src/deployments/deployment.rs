@@ -222,6 +222,9 @@ pub enum Why {
         /// Who gave the command.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         by: String,
+        /// The task that gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<Box<Delivery>>,
     },
     /// A command to roll back.
     #[serde(rename = "Rollback")]
@@ -234,6 +237,9 @@ pub enum Why {
         /// The reason that was given.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         notes: String,
+        /// The task that gave it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delivery: Option<Box<Delivery>>,
     },
     /// A rollback by Keelway itself.
     #[serde(rename = "AutoRollback")]
@@ -256,10 +262,17 @@ pub enum Why {
 }
 
 impl Why {
+    /// By a command, of a person or for the task of a sequence.
+    pub(super) fn command(by: &str, task: Option<&Task>) -> Self {
+        Self::Manual { by: by.to_owned(), delivery: task.map(|task| Box::new(task.delivery())) }
+    }
+
     /// The verified identity of the person behind it. `None`: it is not known, or there is no such person.
     pub fn author(&self) -> Option<&str> {
         let by = match self {
-            Self::ConfigChange { by } | Self::ImageChange { by, .. } | Self::Manual { by } | Self::Rollback { by, .. } => known(by),
+            Self::ConfigChange { by } | Self::ImageChange { by, .. } | Self::Manual { by, .. } | Self::Rollback { by, .. } => {
+                known(by)
+            }
             Self::AutoRollback { .. } | Self::Drift { .. } => "",
         };
         (!by.is_empty()).then_some(by)
@@ -399,4 +412,33 @@ pub struct Task {
     /// Its project, stage and service.
     #[serde(rename = "p")]
     pub place: [String; 3],
+}
+
+/// The delivery whose task asked for a version: what a cause tells of the [`Task`]. It stays when the task has its answer, and the
+/// version is retried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The name of the task.
+    pub task: String,
+    pub project: String,
+    pub stage: String,
+    pub service: String,
+    /// The context of the sequence.
+    pub context: String,
+}
+
+impl Task {
+    /// The delivery that it is a task of.
+    pub fn delivery(&self) -> Delivery {
+        let Self { name, context, place: [project, stage, service], .. } = self;
+        let [task, project, stage, service, context] = [name, project, stage, service, context].map(Clone::clone);
+        Delivery { task, project, stage, service, context }
+    }
+}
+
+impl std::fmt::Display for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { task, project, stage, service, context } = self;
+        write!(f, "task {task} of {project}/{stage}/{service} ({context})")
+    }
 }

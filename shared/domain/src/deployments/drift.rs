@@ -64,11 +64,11 @@ impl Watch {
         Self { looked: now, ..Self::default() }
     }
 
-    /// The drift, in words: `serves version 3`. `None`: there is none.
+    /// The drift, in words: `serves Lambda version 3`. `None`: there is none.
     pub fn says(&self) -> Option<String> {
         let one = |served: &Served| match served.serves.as_str() {
             "" => "has no alias any more".to_owned(),
-            version => format!("serves version {version}"),
+            version => format!("serves Lambda version {version}"),
         };
         match self.drifted.len() {
             0 => None,

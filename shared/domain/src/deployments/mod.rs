@@ -45,8 +45,8 @@ pub use calls::{Answer, MAX_TARGETS, answer};
 pub use commands::{missing, task_of, unanswered};
 pub use decide::{decide, target};
 pub use deployment::{
-    Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status, TargetProgress,
-    Task, TimeLimits, Why,
+    Cancel, Claim, Content, Delivery, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status,
+    TargetProgress, Task, TimeLimits, Why,
 };
 pub use drift::{LOOK_EVERY, Served, Sight, Watch};
 pub use facts::{

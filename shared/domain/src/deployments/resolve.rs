@@ -85,7 +85,7 @@ pub fn generate(x: &Config, applied: &Applied, heads: &Heads) -> Generated {
     }
     let mut causes = causes(x, &resolved, &applied.by, heads);
     if causes.is_empty() {
-        causes.push(Why::Manual { by: String::new() });
+        causes.push(Why::command("", None));
     }
     Generated { resolved, latest: x.latest + 1, causes }
 }
@@ -165,6 +165,7 @@ pub fn message(causes: &[Why]) -> String {
     let auto = causes.iter().find_map(|why| match why {
         Why::AutoRollback { release, of, .. } => Some(format!("automatic rollback to #{release}, because #{of} failed")),
         Why::Drift { of, found } => Some(format!("#{of} is brought back, because a target drifted: {found}")),
+        Why::Manual { delivery: Some(delivery), .. } => Some(delivery.to_string()),
         Why::Rollback { release, notes, .. } if notes.is_empty() => Some(format!("rollback to #{release}")),
         Why::Rollback { release, notes, .. } => Some(format!("rollback to #{release}: {notes}")),
         _ => None,

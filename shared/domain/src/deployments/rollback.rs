@@ -118,7 +118,10 @@ impl Step<'_> {
         let present = resolve(&self.next, &applied.definition, self.facts.heads, Images::Same).definition;
         let definition = candidate(&present, &snapshot.definition, back);
         let why = match &automatic {
-            None => Why::Rollback { release, by: note.by.clone(), notes: note.message.clone() },
+            None => {
+                let delivery = back.task.as_deref().map(|task| Box::new(task.delivery()));
+                Why::Rollback { release, by: note.by.clone(), notes: note.message.clone(), delivery }
+            }
             Some((of, reason)) => Why::AutoRollback { of: *of, release, reason: reason.clone() },
         };
         self.next.pins.clear();

@@ -45,7 +45,7 @@ pub fn look(step: &mut Step) -> Result<Done, PortError> {
         let found = step.seen(&target)?.map(|found| found.route);
         let shared = found.as_ref().is_some_and(|route| route.canary.is_some());
         let from = found.map(|route| route.version);
-        let now = from.as_ref().map_or_else(|| "there is no such alias yet".to_owned(), |from| format!("at version {from}"));
+        let now = from.as_ref().map_or_else(|| "there is no such alias yet".to_owned(), |from| format!("at Lambda version {from}"));
         step.tell_target(&target, Status::Pending, now);
         places.insert(target.name.clone(), Place { from, to: version.unwrap_or_default(), shared });
     }
@@ -87,8 +87,10 @@ pub async fn ready(cloud: &impl Aliases, step: &mut Step) -> Result<Done, PortEr
         }
         match cloud.readiness(&function, &to).await? {
             Readiness::Ready => seen.push((function, to)),
-            Readiness::Pending => return Ok(Done::Again(format!("version {to} of {} is not ready yet", function.name))),
-            Readiness::Failed(why) => return Ok(Done::Fail(format!("version {to} of {} cannot be called: {why}", function.name))),
+            Readiness::Pending => return Ok(Done::Again(format!("Lambda version {to} of {} is not ready yet", function.name))),
+            Readiness::Failed(why) => {
+                return Ok(Done::Fail(format!("Lambda version {to} of {} cannot be called: {why}", function.name)));
+            }
         }
     }
     Ok(Done::Go)
@@ -105,12 +107,12 @@ pub async fn shift(cloud: &impl Aliases, step: &mut Step, weight: u8) -> Result<
             (Some(found), _) if found.route == wanted => {}
             (Some(found), _) if !is_ours(&place, &found.route) => {
                 let at = found.route.version;
-                return Ok(Done::Fail(format!("alias {} was pointed to version {at} by somebody else", target.id)));
+                return Ok(Done::Fail(format!("alias {} was pointed to Lambda version {at} by somebody else", target.id)));
             }
             (Some(found), _) => cloud.shift(&function, &alias, &wanted, &found.revision).await?,
         }
         let share = wanted.canary.map_or(100, |(_, share)| share);
-        step.tell_target(&target, Status::Running, format!("{share} % of the requests go to version {}", place.to));
+        step.tell_target(&target, Status::Running, format!("{share} % of the requests go to Lambda version {}", place.to));
     }
     step.tell(format!("{weight} % of the requests go to the new version"));
     step.point.share = Some(weight);
@@ -154,13 +156,13 @@ async fn take_back(
     let wanted = Route::to(from);
     match found {
         None => Ok("the alias was deleted".into()),
-        Some(found) if found.route == wanted => Ok(format!("at version {from}, as before")),
+        Some(found) if found.route == wanted => Ok(format!("at Lambda version {from}, as before")),
         Some(found) if !is_ours(place, &found.route) => {
-            Ok(format!("somebody else pointed it to version {}: it stays there", found.route.version))
+            Ok(format!("somebody else pointed it to Lambda version {}: it stays there", found.route.version))
         }
         Some(found) => {
             cloud.shift(function, alias, &wanted, &found.revision).await?;
-            Ok(format!("taken back to version {from}"))
+            Ok(format!("taken back to Lambda version {from}"))
         }
     }
 }

@@ -87,7 +87,8 @@ fn wait(step: &mut Step, judging: Judging, due: Timestamp, hold: Option<u32>) ->
 
 /// What the log says of a window.
 fn sentence(report: &Report, weight: u8, next: Next) -> String {
-    let counted = report.samples.map(|samples| format!(", {samples} requests")).unwrap_or_default();
+    let counted =
+        report.samples.map(|n| format!(", {n} request{}", if (n - 1.0).abs() < 0.5 { "" } else { "s" })).unwrap_or_default();
     let score = report.score.map(|score| format!(", score {}", shown(score))).unwrap_or_default();
     let why = if report.message.is_empty() { String::new() } else { format!(": {}", report.message) };
     let then = match next {

@@ -161,7 +161,7 @@ fn succeed(step: &mut Step) -> Option<i64> {
     }
     for target in step.definition.targets.clone() {
         let to = step.point.aliases.get(&target.name).map(|place| place.to.clone()).unwrap_or_default();
-        step.tell_target(&target, Status::Complete, format!("at version {to}"));
+        step.tell_target(&target, Status::Complete, format!("at Lambda version {to}"));
     }
     step.tell("every alias points to the new version");
     Some(SUCCEEDED)

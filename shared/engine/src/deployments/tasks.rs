@@ -39,6 +39,7 @@ impl<P: Ports> Deployments<P> {
         let Some((namespace, config)) = config_of(event, &name) else { return Ok(Handled::Recorded) };
         let triggered = keys::task(&event.id);
         let task = Box::new(task(event, &name, &event.id));
+        let message = task.delivery().to_string();
         let Some(awaited) = awaited(&task) else {
             let reason = "the id of the trigger leads to no task of a sequence";
             return invalid::record(&self.ports, self.limits.retention, cause.sent, reason, &event.to_bytes()).await;
@@ -67,7 +68,6 @@ impl<P: Ports> Deployments<P> {
         };
         // Every copy of the trigger is the same command.
         let id = hash64(&[b"task", event.id.as_bytes()]).max(1);
-        let message = format!("task {name} of {}", event.context);
         let note = Note { by: "keelway-sequences".into(), at: cause.sent, message, id, run: 0 };
         let project = event.text("project").unwrap_or_default();
         let to = match let_in(&self.ports, project, Act::Deploy, (&namespace, &config)).await? {

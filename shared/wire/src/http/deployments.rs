@@ -83,7 +83,7 @@ pub struct ConfigState {
 pub struct DriftState {
     /// Since when that is known.
     pub since: String,
-    /// `Drifted: serves version 3`, or `Adopted: …`.
+    /// `Drifted: serves Lambda version 3`, or `Adopted: …`.
     pub message: String,
     /// The targets that drift, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -285,9 +285,29 @@ pub struct Cause {
     /// Of an automatic rollback: the version that failed; of a drift: the one that is brought back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
-    /// Of a rollback: why.
+    /// Of a rollback: why; of a task of a sequence: which, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub notes: String,
+    /// The delivery whose task asked for it; absent: none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery: Option<AskedBy>,
+}
+
+/// The task of a delivery that asked for a version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
+#[serde(default)]
+pub struct AskedBy {
+    /// The task.
+    pub task: String,
+    /// The project of its sequence.
+    pub project: String,
+    /// The stage.
+    pub stage: String,
+    /// The service.
+    pub service: String,
+    /// The context of the delivery.
+    pub context: String,
 }
 
 /// How far a deployment is, as the deployer says.

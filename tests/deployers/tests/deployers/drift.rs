@@ -10,7 +10,7 @@ use keelway_engine::deployments::views::Entry;
 use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
 
-/// A stand whose alias was deployed by Keelway, and serves version 3 now.
+/// A stand whose alias was deployed by Keelway, and serves Lambda version 3 now.
 fn moved(policy: OnDrift) -> (Stand, Definition) {
     let definition = Definition { on_drift: policy, ..definition("Recreate", &version(2)) };
     let stand = Stand::deployed(&definition);
@@ -38,11 +38,14 @@ fn an_alias_that_was_moved_by_hand_is_told_once_and_stays() {
     for _ in 0..3 {
         sweep(&mut stand);
     }
-    assert_eq!((stand.x().watch.says(), told(&stand)), (Some("serves version 3".into()), vec!["serves version 3".to_owned()]));
+    assert_eq!(
+        (stand.x().watch.says(), told(&stand)),
+        (Some("serves Lambda version 3".into()), vec!["serves Lambda version 3".to_owned()])
+    );
     stand.assert_ended(Status::Complete, "3");
     stand.point("shop", "live", Route { version: "1".into(), canary: Some(("3".into(), 10)) });
     sweep(&mut stand);
-    assert_eq!(stand.x().watch.says(), Some("serves version 1 (10 % to 3)".into()));
+    assert_eq!(stand.x().watch.says(), Some("serves Lambda version 1 (10 % to 3)".into()));
     stand.point("shop", "live", Route::to("1"));
     sweep(&mut stand);
     assert_eq!((stand.x().watch.says(), told(&stand).len()), (None, 2));
@@ -76,7 +79,7 @@ fn a_deployment_tells_that_it_does_not_begin_where_the_last_one_ended() {
     stand.apply(&with_image(&definition, &version(2)));
     stand.pass(Span::seconds(10));
     stand.assert_ended(Status::Complete, "2");
-    assert_eq!((stand.last().n, told(&stand)), (2, vec!["serves version 3".to_owned()]));
+    assert_eq!((stand.last().n, told(&stand)), (2, vec!["serves Lambda version 3".to_owned()]));
     assert_eq!(stand.x().watch.says(), None);
     // Where it does, nothing is told.
     stand.apply(&with_image(&definition, &version(4)));

@@ -28,7 +28,7 @@ fn a_cancelled_canary_goes_back_at_once() {
     stand.assert_ended(Status::Failed, "1");
     let last = stand.last();
     assert_eq!(last.reason, "Cancelled");
-    assert_eq!(last.progress.targets["main"].message, "taken back to version 1");
+    assert_eq!(last.progress.targets["main"].message, "taken back to Lambda version 1");
     stand.pass(Span::minutes(120));
     stand.assert_ended(Status::Failed, "1");
     assert_eq!(stand.log(), ["shop:live 1 10%2", "shop:live 1"]);

@@ -26,7 +26,10 @@ fn the_first_deployment_makes_the_alias_and_compares_with_nothing() {
     stand.assert_ended(Status::Complete, "2");
     assert_eq!(stand.log(), ["shop:live 2"]);
     let progress = stand.last().progress;
-    assert_eq!((progress.targets["main"].status, progress.targets["main"].message.as_str()), (Status::Complete, "at version 2"));
+    assert_eq!(
+        (progress.targets["main"].status, progress.targets["main"].message.as_str()),
+        (Status::Complete, "at Lambda version 2")
+    );
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn a_test_runs_while_it_is_deployed() {
     stand.pass(Span::minutes(2));
     stand.assert_ended(Status::Complete, "1");
     assert_eq!(stand.log(), ["shop:live 2", "shop:live 1"]);
-    assert_eq!(stand.last().progress.targets["main"].message, "taken back to version 1");
+    assert_eq!(stand.last().progress.targets["main"].message, "taken back to Lambda version 1");
 }
 
 /// What cannot be taken back is told, and the others go back all the same.
@@ -162,7 +165,7 @@ fn every_target_follows_or_all_of_them_go_back() {
         (last.reason.as_str(), last.message.as_str()),
         ("DeployerFailed", "the deployer exited with 1: alias shop:eu was deleted")
     );
-    assert_eq!(last.progress.targets["main"].message, "taken back to version 1");
+    assert_eq!(last.progress.targets["main"].message, "taken back to Lambda version 1");
     assert_eq!(last.progress.targets["eu"].message, "the alias was deleted");
 }
 
@@ -174,7 +177,11 @@ fn what_somebody_else_does_to_an_alias_stays() {
     stand.point("shop", "live", Route::to("7"));
     stand.pass(Span::seconds(10));
     stand.assert_ended(Status::Failed, "7");
-    assert!(stand.last().message.contains("alias shop:live was pointed to version 7 by somebody else"), "{:?}", stand.last());
+    assert!(
+        stand.last().message.contains("alias shop:live was pointed to Lambda version 7 by somebody else"),
+        "{:?}",
+        stand.last()
+    );
 }
 
 /// What is refused half-way through the targets is refused for all of them, with what Lambda says.

@@ -96,7 +96,7 @@ fn a_deployer_does_its_own_work_between_the_parts() {
     stand.end(0);
     stand.assert_ended(Status::Complete, "2");
     assert_eq!(stand.log(), ["shop:live 1 10%2", "shop:live 1 50%2", "shop:live 2"]);
-    assert_eq!(stand.last().progress.targets["main"].message, "at version 2");
+    assert_eq!(stand.last().progress.targets["main"].message, "at Lambda version 2");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn one_that_ends_half_way_has_failed_and_the_aliases_go_back() {
         stand.end(exit);
         stand.assert_ended(Status::Failed, "1");
         assert_eq!(stand.last().message, why);
-        assert_eq!(stand.last().progress.targets["main"].message, "taken back to version 1");
+        assert_eq!(stand.last().progress.targets["main"].message, "taken back to Lambda version 1");
     }
 }
 

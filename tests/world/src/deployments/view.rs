@@ -12,8 +12,8 @@ fn word(why: &Why) -> String {
     match why {
         Why::ConfigChange { by } => format!("ConfigChange {by}"),
         Why::ImageChange { from, image, .. } => format!("ImageChange {} {}", from.tag, short(image)),
-        Why::Manual { by } => format!("Manual {by}"),
-        Why::Rollback { release, by, notes } => format!("Rollback {release} {by} {notes}"),
+        Why::Manual { by, .. } => format!("Manual {by}"),
+        Why::Rollback { release, by, notes, .. } => format!("Rollback {release} {by} {notes}"),
         Why::Drift { of, found } => format!("Drift {of} {found}"),
         Why::AutoRollback { of, release, .. } => format!("AutoRollback {of} {release}"),
     }

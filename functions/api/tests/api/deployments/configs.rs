@@ -156,14 +156,14 @@ async fn a_target_that_serves_something_else_is_shown_and_kept_in_the_audit() {
         status(stand).await["drift"].clone()
     };
     let drift = saw(&mut stand, "3").await;
-    assert_eq!(drift["message"], "Drifted: serves version 3");
+    assert_eq!(drift["message"], "Drifted: serves Lambda version 3");
     assert_eq!(drift["targets"], json!({"main": {"expected": "7", "serves": "3"}}));
     let audit = stand.get(&format!("{CART}/audit")).await.json();
-    assert_eq!((&audit["items"][0]["what"], &audit["items"][0]["message"]), (&json!("drifted"), &json!("serves version 3")));
+    assert_eq!((&audit["items"][0]["what"], &audit["items"][0]["message"]), (&json!("drifted"), &json!("serves Lambda version 3")));
     assert_eq!(saw(&mut stand, "7").await, Value::Null);
     stand.manifests(&manifest("cart", "b", true).replace("  template:", spec)).await;
     stand.work().await;
-    assert_eq!(saw(&mut stand, "4").await["message"], "Adopted: main serves version 4");
+    assert_eq!(saw(&mut stand, "4").await["message"], "Adopted: main serves Lambda version 4");
     let object = stand.get(CART).await.json();
     assert_eq!((&object["spec"]["onDrift"], status(&stand).await["latestVersion"].as_u64()), (&json!("adopt"), Some(2)));
 }

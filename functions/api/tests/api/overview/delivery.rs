@@ -48,6 +48,10 @@ async fn the_versions_that_carried_its_tasks_out_belong_to_a_delivery() {
     let version = &told["deployments"][0];
     assert_eq!((&version["name"], &version["status"], &version["context"]), (&json!("cart-2"), &json!("New"), &json!(context)));
     assert_eq!(told["delivery"]["executions"][0]["waits"]["reason"], "answer", "the engine has told that it began");
+    let asked = format!("task deployment of shop/dev/cart ({context})");
+    let delivery = json!({"task": "deployment", "project": "shop", "stage": "dev", "service": "cart", "context": context});
+    let cause = json!({"type": "Manual", "by": "keelway-sequences", "notes": asked, "delivery": delivery});
+    assert_eq!((&version["message"], &version["details"]), (&json!(asked), &json!({"message": asked, "causes": [cause]})));
     deploy(&mut stand, 2, 0).await;
     // A later version takes its place.
     stand.manifests(&config("cart", "b", true)).await;

@@ -1,5 +1,6 @@
 //! Whether the executor of a task is heard of: what it says is in the history, and whoever looks reads it there.
 
+use crate::deployments::versions::{ask, claim, push, say, stand};
 use crate::stand::Stand;
 use keelway_domain::time::Span;
 use serde_json::{Value, json};
@@ -156,4 +157,28 @@ async fn what_is_no_heartbeat_promises_nothing() {
     of.says("status.changed", "e", json!({"heartbeat": "0s"})).await;
     of.pass(59);
     assert_eq!(of.line().await, None);
+}
+
+/// Whoever waits for a deployer to stop wants to know whether it is there at all.
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_deployer_says_when_that_was_heard_of() {
+    let mut stand = stand().await;
+    push(&mut stand, 2).await;
+    let token = claim(&stand, 2).await["token"].as_str().unwrap().to_owned();
+    stand.world.pass(Span::seconds(20));
+    let heard = stand.world.now().rfc3339();
+    let beat = say(&stand, "/v1/deployments/shop:cart-2/heartbeat", &token, &json!({"running": true, "lease": "5m"})).await;
+    assert_eq!(beat.status, 200, "{beat:?}");
+    stand.work().await;
+    let newer = ask(&mut stand, "instantiate", &json!({"latest": true, "force": true, "supersede": true})).await;
+    assert_eq!(newer.status, 200, "{newer:?}");
+    stand.world.pass(Span::seconds(30));
+    let page = stand.get("/v1/wait").await.json();
+    let item = page["items"].as_array().unwrap().iter().find(|item| item["reason"] == "AwaitingCancellation").unwrap();
+    assert_eq!((&item["number"], &item["by"], &item["heard"]), (&json!(2), &json!("ci"), &json!(heard)), "{item}");
+    let finish = say(&stand, "/v1/deployments/shop:cart-2/finish", &token, &json!({"exitCode": 143})).await;
+    assert_eq!(finish.status, 200, "{finish:?}");
+    stand.work().await;
+    let page = stand.get("/v1/wait").await.json();
+    assert!(page["items"].as_array().unwrap().iter().all(|item| item["heard"].is_null()), "nobody is waited for: {page}");
 }

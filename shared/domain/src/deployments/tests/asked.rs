@@ -211,13 +211,13 @@ fn a_version_says_in_a_few_words_why_it_is_there() {
         "{:?}",
         stand.x.last.as_ref().unwrap().causes
     );
-    let rollback = |notes: &str| Why::Rollback { release: 3, by: "ann".into(), notes: notes.into() };
+    let rollback = |notes: &str| Why::Rollback { release: 3, by: "ann".into(), notes: notes.into(), delivery: None };
     let auto = Why::AutoRollback { of: 4, release: 3, reason: "it failed".into() };
     for (why, told) in [
         (rollback(""), "rollback to #3"),
         (rollback("too slow"), "rollback to #3: too slow"),
         (auto, "automatic rollback to #3, because #4 failed"),
-        (Why::Manual { by: "ann".into() }, "manual change"),
+        (Why::Manual { by: "ann".into(), delivery: None }, "manual change"),
     ] {
         assert_eq!(message(&[why]), told);
     }
@@ -256,4 +256,28 @@ fn the_answer_to_a_task_that_failed_says_what_is_rolled_back() {
         let said = stand.answers.iter().any(|told| told.ends_with("the application is rolled back to cart-1"));
         assert_eq!(said, !paused, "{:?}", stand.answers);
     }
+}
+
+#[test]
+fn a_version_that_a_task_asked_for_says_which_delivery_also_when_it_is_retried() {
+    let place = ["shop", "dev", "cart"].map(str::to_owned);
+    let task =
+        |name: &str| Some(Box::new(Task { name: name.into(), context: "c-1".into(), triggered: "t".into(), place: place.clone() }));
+    let mut stand = deployed();
+    let latest = Latest { task: task("deployment"), ..Latest::default() };
+    stand.give(Input::Command(&Command::Latest(latest), &Note { id: 99, by: "keelway-sequences".into(), ..Note::default() }));
+    let told = |stand: &Stand| stand.x.last.as_ref().map(|last| (last.n, last.message.clone())).unwrap();
+    assert_eq!(told(&stand), (2, "task deployment of shop/dev/cart (c-1)".into()));
+    stand.claim();
+    stand.end(1);
+    stand.command(Command::Retry).unwrap();
+    assert_eq!(told(&stand), (2, "task deployment of shop/dev/cart (c-1)".into()));
+    let last = stand.x.last.as_ref().unwrap();
+    let Why::Manual { delivery: Some(delivery), .. } = &last.causes[0] else { panic!("{:?}", last.causes) };
+    assert_eq!(serde_json::to_value(delivery).unwrap()["context"], "c-1");
+    // What was stored before has no delivery.
+    assert_eq!(
+        serde_json::from_str::<Why>(r#"{"type":"Manual","by":"ann"}"#).unwrap(),
+        Why::Manual { by: "ann".into(), delivery: None }
+    );
 }

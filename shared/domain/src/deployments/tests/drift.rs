@@ -5,7 +5,7 @@ use crate::deployments::definition::{OnDrift, Target, Trigger};
 use crate::deployments::{Command, Input, LOOK_EVERY, Latest, Order, SOURCE, Served, Sight, Status, Why};
 use crate::time::{Span, Timestamp};
 
-/// Version 1 is deployed to the aliases `eu` and `us`, and serves version 7 there.
+/// Version 1 is deployed to the aliases `eu` and `us`, and serves Lambda version 7 there.
 fn deployed(policy: OnDrift) -> Stand {
     let mut definition = definition(vec![Trigger::ConfigChange]);
     let target =
@@ -100,17 +100,22 @@ fn what_follows_from_what_is_seen() {
     type Looks<'a> = &'a [&'a [(&'a str, &'a str)]];
     let cases: [(&str, OnDrift, Looks<'_>, _); 8] = [
         ("nothing moved", OnDrift::Restore, &[same, same], (None, 0, vec![], None)),
-        ("told once", OnDrift::Tell, &[moved, moved], (says("serves version 3"), 1, vec!["serves version 3"], None)),
-        ("moved back by hand", OnDrift::Tell, &[moved, same], (None, 1, vec!["serves version 3"], None)),
-        ("again", OnDrift::Tell, &[moved, same, moved], (says("serves version 3"), 2, vec!["serves version 3"; 2], None)),
+        ("told once", OnDrift::Tell, &[moved, moved], (says("serves Lambda version 3"), 1, vec!["serves Lambda version 3"], None)),
+        ("moved back by hand", OnDrift::Tell, &[moved, same], (None, 1, vec!["serves Lambda version 3"], None)),
+        (
+            "again",
+            OnDrift::Tell,
+            &[moved, same, moved],
+            (says("serves Lambda version 3"), 2, vec!["serves Lambda version 3"; 2], None),
+        ),
         (
             "more drifts",
             OnDrift::Tell,
             &[moved, gone],
             (
-                says("eu serves version 3, us has no alias any more"),
+                says("eu serves Lambda version 3, us has no alias any more"),
                 2,
-                vec!["serves version 3", "eu serves version 3, us has no alias any more"],
+                vec!["serves Lambda version 3", "eu serves Lambda version 3, us has no alias any more"],
                 None,
             ),
         ),
@@ -118,14 +123,14 @@ fn what_follows_from_what_is_seen() {
             "brought back",
             OnDrift::Restore,
             &[moved],
-            (says("serves version 3"), 1, vec!["serves version 3"], restored("serves version 3")),
+            (says("serves Lambda version 3"), 1, vec!["serves Lambda version 3"], restored("serves Lambda version 3")),
         ),
-        ("adopted", OnDrift::Adopt, &[moved, moved], (None, 1, vec!["serves version 3"], None)),
+        ("adopted", OnDrift::Adopt, &[moved, moved], (None, 1, vec!["serves Lambda version 3"], None)),
         (
             "adopted, and moved back",
             OnDrift::Adopt,
             &[moved, same, same],
-            (None, 2, vec!["serves version 3", "serves version 7"], None),
+            (None, 2, vec!["serves Lambda version 3", "serves Lambda version 7"], None),
         ),
     ];
     for (name, policy, looks, (shown, told, kept, why)) in cases {
@@ -143,7 +148,7 @@ fn what_is_brought_back_is_deployed_at_once_and_nothing_is_suspended() {
     let last = stand.x.last.clone().unwrap();
     assert_eq!((last.n, last.status, &stand.x.suspended), (2, Status::New, &None));
     assert!(last.rollback.is_some_and(|back| (back.release, back.automatic, back.by_steps) == (1, true, false)));
-    assert_eq!(last.message, "#1 is brought back, because a target drifted: serves version 3");
+    assert_eq!(last.message, "#1 is brought back, because a target drifted: serves Lambda version 3");
     carry_out(&mut stand, 0);
     assert_eq!((stand.x.watch.says(), stand.x.active.as_ref().map(|active| active.n)), (None, Some(2)));
     look(&mut stand, &[("eu", "7")]);
@@ -153,7 +158,7 @@ fn what_is_brought_back_is_deployed_at_once_and_nothing_is_suspended() {
     carry_out(&mut stand, 1);
     look(&mut stand, &[("eu", "3")]);
     look(&mut stand, &[("eu", "4")]);
-    assert_eq!((stand.x.latest, stand.x.watch.says()), (3, Some("serves version 4".into())));
+    assert_eq!((stand.x.latest, stand.x.watch.says()), (3, Some("serves Lambda version 4".into())));
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn nothing_is_brought_back_while_the_config_is_paused() {
     let mut stand = deployed(OnDrift::Restore);
     stand.command(Command::Pause).unwrap();
     look(&mut stand, &[("eu", "3")]);
-    assert_eq!((stand.x.latest, stand.x.watch.says()), (1, Some("serves version 3".into())));
+    assert_eq!((stand.x.latest, stand.x.watch.says()), (1, Some("serves Lambda version 3".into())));
     stand.command(Command::Resume).unwrap();
     look(&mut stand, &[("eu", "3")]);
     assert_eq!(stand.x.latest, 2);

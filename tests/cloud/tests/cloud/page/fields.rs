@@ -92,15 +92,21 @@ fn canary(bed: &Bed) -> Outcome {
     let base = format!("/v1/deploymentConfigs/{}%3Agreeter", scene.project);
     let latest = json!({"namespace": scene.project, "name": "greeter-4", "config": "greeter", "version": 4, "attempt": 1, "status": "Running",
         "message": "image change", "details": {"message": "", "causes": []}, "images": {}, "since": "2026-11-27T10:00:00.000Z", "starts": true,
-        "desired": "run", "holds": true, "share": 20, "hooks": {"pre": "done", "mid": "ignored", "post": "runs"},
+        "desired": "run", "holds": true, "share": 20, "deployer": "keelway-strategies", "heard": "2026-11-27T10:00:30.000Z", "hooks": {"pre": "done", "mid": "ignored", "post": "runs"},
         "progress": {"message": "something else: 99 %", "analysis": {"from": "2026-11-27T10:00:00.000Z", "to": "2026-11-27T10:01:00.000Z", "result": "fail",
             "message": "", "failures": 1, "samples": 60, "score": 50, "objectives": [
                 {"target": "live", "sli": "errors", "result": "fail", "value": 4, "baseline": 2, "targets": [{"criteria": "<=+50%", "targetValue": 3, "violated": true}]},
                 {"target": "live", "sli": "latency", "result": "pass", "value": 80, "targets": [{"criteria": "<300", "targetValue": 300, "violated": false}]}]}}});
+    let asked = "task deployment of shop/dev/greeter (c-1)";
+    let cause =
+        json!({"type": "Manual", "by": "keelway-sequences", "notes": asked, "delivery": {"task": "deployment", "context": "c-1"}});
+    let mut past = latest.clone();
+    past["details"] = json!({"message": asked, "causes": [cause]});
+    let history = json!({"items": [past], "nextPageKey": "0"});
     let alarms = json!([{"name": "errors", "on": true, "since": "2026-11-27T10:00:00.000Z"}, {"name": "latency"}]);
     let status = json!({"namespace": scene.project, "name": "greeter", "latestVersion": 4, "latest": latest, "triggers": [], "reason": "", "message": "",
         "resourceVersion": "1", "alarms": alarms});
-    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): {"items": [], "nextPageKey": "0"}});
+    let answers = json!({format!("{base}/status"): status, base.clone(): {"spec": {}}, format!("{base}/history"): history});
     let page = open(bed, &scene.token, &answers, &format!("#/deployments/{}/greeter", scene.project))?;
     let browser = &page.browser;
     browser.until_text("main", "20 % of the requests")?;
@@ -115,6 +121,8 @@ fn canary(bed: &Bed) -> Outcome {
         "live latency 80 · <300",
         "errors is on",
         "latency: nothing was told yet",
+        "keelway-strategies, heard ",
+        asked,
         "#4 holds until a person lets it go on",
     ] {
         ensure(text.contains(told), || format!("no {told:?} in {text}"))?;
