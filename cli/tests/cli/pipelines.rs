@@ -194,9 +194,13 @@ fn history_pull_requests_and_manifests() {
         with(promotion("1.3.0", phase, change), json!({"environment": environment, "at": at(40)}))
     };
     let request = json!({"number": 6, "url": "https://git.example/shop/config/pulls/6", "branch": "keelway/x"});
+    // It was done long before the next revision came; when the earlier one was, was not kept.
+    let merged =
+        json!({"message": "merged by ann", "approvals": [{"by": "bob", "at": at(1)}], "completed": true, "doneAt": at(12)});
     let promotions = json!([
         past("production", "abandoned", json!({"reason": "Superseded", "message": "superseded by 1.4.0", "pullRequest": request})),
-        past("staging", "succeeded", json!({"message": "merged by ann", "approvals": [{"by": "bob", "at": at(1)}]})),
+        past("staging", "succeeded", merged),
+        past("dev", "succeeded", json!({"message": "merged by eve", "completed": true})),
     ]);
     let commands = json!([
         {"at": at(41), "command": "suspend", "by": "ann", "message": "a freeze"},

@@ -72,7 +72,7 @@ fn merged(promotions: Vec<PastPromotion>, commands: Vec<PastCommand>, limit: usi
 const COMMAND: &str = "command";
 
 fn table(all: &[Line], now: Option<Timestamp>) -> Table {
-    let mut table = Table::new(&["AGE", "ENVIRONMENT", "REVISION", "PHASE", "LASTED", "RUN", "WHAT"]);
+    let mut table = Table::new(&["AGE", "ENVIRONMENT", "REVISION", "PHASE", "TOOK", "RUN", "WHAT"]);
     for line in all {
         let past = match line {
             Line::Promotion(past) => past,
@@ -95,12 +95,20 @@ fn table(all: &[Line], now: Option<Timestamp>) -> Table {
             past.environment.clone(),
             revision(&promotion.revision),
             promotion.phase.clone(),
-            between(Some(&promotion.since), Some(&past.at)),
+            took(past),
             promotion.run.to_string(),
             what(promotion),
         ]);
     }
     table
+}
+
+/// How long it took until it was done; it stays in its environment until the next one comes, which counts for nothing. What ends
+/// only then took until then.
+fn took(past: &PastPromotion) -> String {
+    let promotion = &past.promotion;
+    let until = promotion.done_at.as_deref().or_else(|| (!promotion.completed).then_some(past.at.as_str()));
+    between(Some(&promotion.since), until)
 }
 
 /// What was asked, by whom, and why.

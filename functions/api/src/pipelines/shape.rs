@@ -222,6 +222,7 @@ pub fn promotion(promotion: &Promotion) -> PromotionState {
         approvals: promotion.approvals.iter().map(actor).collect(),
         approved: promotion.approved,
         completed: promotion.completed,
+        done_at: promotion.done.map(Timestamp::rfc3339),
         contested: promotion.contested,
         pull_request: request,
         compare_url: None,

@@ -36,6 +36,7 @@ impl Step<'_> {
             }
         }
         self.close();
+        self.note_ends();
         let Facts { cause, now, .. } = *self.facts;
         self.commit(cause, now)
     }
@@ -262,11 +263,13 @@ impl Step<'_> {
         if let Some(state) = self.next.environments.get_mut(name) {
             state.passed = Some(run.number);
         }
+        let now = self.facts.now;
         let Some(promotion) = self.promotion(name).filter(|promotion| promotion.run == run.number && !promotion.completed) else {
             return;
         };
         let open = promotion.clone();
         promotion.completed = true;
+        promotion.done = Some(now);
         promotion.contested = false;
         if promotion.phase != Phase::Succeeded {
             promotion.phase = Phase::Succeeded;

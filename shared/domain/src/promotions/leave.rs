@@ -142,6 +142,22 @@ impl Step<'_> {
         wake.into_iter().for_each(|at| self.wake_at(at));
     }
 
+    /// Notes when a promotion was over, which it stays until it is superseded, and that one which is attempted anew is not. Of what
+    /// was over before this was noted, the time is not known.
+    pub fn note_ends(&mut self) {
+        let (before, now) = (self.before, self.facts.now);
+        for (name, state) in &mut self.next.environments {
+            let Some(promotion) = &mut state.promotion else { continue };
+            let earlier = before.environments.get(name).and_then(|state| state.promotion.as_ref());
+            let known = earlier.is_some_and(|earlier| earlier.run == promotion.run && earlier.is_over());
+            match promotion.is_over() {
+                true if !known => promotion.done = promotion.done.or(Some(now)),
+                true => {}
+                false => promotion.done = None,
+            }
+        }
+    }
+
     /// Moves a promotion into the history.
     pub fn past(&mut self, name: &str, promotion: Promotion) {
         self.with.past.push(Past { environment: name.to_owned(), promotion, at: self.facts.now });

@@ -210,6 +210,9 @@ pub struct Promotion {
     /// Whether all targets have been healthy on the revision in this run.
     #[serde(rename = "ok", default)]
     pub completed: bool,
+    /// When it was over: all targets had been healthy on the revision, or it had ended otherwise.
+    #[serde(rename = "dn", default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Timestamp>,
     /// Whether all targets are healthy on the revision although the promotion failed. It then needs a success of its own.
     #[serde(rename = "cf", default, skip_serializing_if = "std::ops::Not::not")]
     pub contested: bool,
@@ -254,6 +257,7 @@ impl Promotion {
             fruitless: 0,
             claimed: false,
             completed: false,
+            done: None,
             contested: false,
             asked: false,
             unseen: 0,
@@ -275,6 +279,16 @@ impl Promotion {
             Phase::Failed => self.due.is_none() && self.effect.is_some(),
             Phase::Abandoned => self.why.reason == CLOSED,
             _ => false,
+        }
+    }
+
+    /// Whether nothing more is done for it: its revision runs, or it ended otherwise. One that succeeded waits for the rollout.
+    pub fn is_over(&self) -> bool {
+        match self.phase {
+            Phase::Succeeded => self.completed,
+            Phase::Failed => self.due.is_none(),
+            Phase::Abandoned | Phase::Rejected => true,
+            Phase::Waiting | Phase::Attempting | Phase::Created => false,
         }
     }
 

@@ -322,6 +322,9 @@ pub struct PromotionState {
     pub approved: bool,
     /// Whether all targets have been healthy on it in this run.
     pub completed: bool,
+    /// When all of them had been, or it had ended otherwise; absent: it is not over, or that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub done_at: Option<String>,
     /// All targets run it and are healthy, but the promotion failed: the environments behind wait until it is retried with success
     /// or accepted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -402,3 +402,32 @@ fn a_revision_is_given_up_in_one_environment_and_run() {
     assert_eq!((closed.revision.as_str(), closed.why.reason.as_str()), ("v2", "Abandoned"));
     assert_eq!(stand.promotion("staging").phase, Phase::Attempting, "another run promotes it again");
 }
+
+#[test]
+fn when_a_promotion_was_done_is_no_matter_of_when_the_next_one_comes() {
+    let mut stand = Stand::new(definition(&["dev", "staging"]));
+    stand.observe("dev", "v2/R");
+    let began = stand.now;
+    stand.create("staging", 1);
+    stand.pass(Span::seconds(2));
+    let attempt = stand.attempt("staging");
+    stand.give(Input::Seen(&attempt, &Seen::Succeeded("merged as abc".into())));
+    assert_eq!(stand.promotion("staging").done, None, "it waits for the rollout");
+    stand.pass(Span::seconds(3));
+    stand.observe("staging", "v2/R");
+    let done = Some(began + Span::seconds(5));
+    assert_eq!(stand.promotion("staging").done, done);
+    stand.pass(Span::minutes(10));
+    stand.give(Input::Evaluate);
+    stand.observe("dev", "v3/R");
+    assert_eq!(stand.past.last().map(|past| (past.promotion.run, past.promotion.done)), Some((2, done)));
+    // What fails for good is over then, until somebody has it attempted anew.
+    stand.pass(Span::seconds(1));
+    stand.end("staging", &AttemptResult::Failed { why: Condition::new("Broken", "no"), retry: Retry::Never });
+    let failed = Some(stand.now);
+    stand.pass(Span::minutes(1));
+    stand.give(Input::Evaluate);
+    assert_eq!(stand.promotion("staging").done, failed);
+    stand.give(Input::Command(&Command::Retry("staging".into()), &Note { id: 7, ..Note::default() }));
+    assert_eq!(stand.promotion("staging").done, None);
+}
