@@ -8,8 +8,8 @@ use crate::fence::problem::{Answer, Refused};
 use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Act, Counted, Home};
-use keelway_domain::deployments::Applied;
 use keelway_domain::deployments::definition::{Action, Definition, Hook, ImageTag, Tagged};
+use keelway_domain::deployments::{Applied, template};
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::deployments::configs::Wanted;
@@ -17,6 +17,7 @@ use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::manifest::{DeploymentConfigManifest, render, yaml_of};
+use serde_json::Value;
 
 impl Kind for DeploymentConfigManifest {
     const KIND: &'static str = "DeploymentConfig";
@@ -40,6 +41,26 @@ impl Kind for DeploymentConfigManifest {
 
     async fn validate<P: Ports>(&self, _: &Api<P>, _: &Context<'_>) -> Answer<()> {
         definition(self).map(drop)
+    }
+
+    fn compared(at: &Address, old: &Declared<Definition>, new: &Definition) -> Option<[Value; 2]> {
+        if old.source != rewritten(at, &old.spec) {
+            return None;
+        }
+        // A rollback wrote down the images that triggers had set; a manifest leaves them to the triggers.
+        let stated = template::images(&new.template);
+        let left = |name: &&String| stated.get(*name).is_none_or(String::is_empty);
+        let left: template::Images = new
+            .image_changes()
+            .flat_map(|change| &change.containers)
+            .filter(left)
+            .map(|name| (name.clone(), String::new()))
+            .collect();
+        let shown = |definition: &Definition| {
+            let template = template::with_images(&definition.template, &left);
+            render(&at.namespace, &at.name, &Definition { template, ..definition.clone() })
+        };
+        Some([shown(&old.spec), shown(new)])
     }
 
     fn outside<'a>(namespace: &'a str, definition: &Definition, _: &Home) -> Outside<'a> {

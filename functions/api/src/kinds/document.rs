@@ -77,6 +77,9 @@ impl<'a> Context<'a> {
     }
 }
 
+/// What a change of the vouch is called.
+const VOUCHED: &str = "vouched";
+
 /// A document as it is in force, or as it will be.
 #[derive(Debug, PartialEq)]
 pub struct Known {
@@ -97,7 +100,7 @@ impl Known {
         let mut changes = diff(&manifest::value_of(&before.text), &manifest::value_of(&self.text));
         if self.vouched != before.vouched {
             let (was, becomes) = (Some(json!(before.vouched)), Some(json!(self.vouched)));
-            changes.push(FieldChange { field: "vouched".into(), was, becomes });
+            changes.push(FieldChange { field: VOUCHED.into(), was, becomes });
         }
         changes
     }
@@ -240,6 +243,7 @@ impl<K: Kind> Document for K {
         let spec = said.spec.ok_or_else(Refused::internal)?;
         let old = K::kept(api).get(&said.at()).await?;
         let vouched = spec.in_place_of(old.as_ref().map(|old| &old.spec)).vouched();
+        let compared = old.as_ref().and_then(|old| K::compared(&said.at(), old, spec));
         let after = Known { text: said.source.to_owned(), vouched };
         let before = old.map(|old| Known { vouched: old.spec.vouched(), text: old.source });
         let store = async {
@@ -253,6 +257,11 @@ impl<K: Kind> Document for K {
             K::applied(api).await?;
             Ok(outcome.is_change())
         };
-        put((before, after), self.answer(), (!how.dry_run).then_some(store)).await
+        let mut answer = put((before, after), Document::answer(self), (!how.dry_run).then_some(store)).await?;
+        if let Some([old, new]) = compared.filter(|_| answer.changed) {
+            answer.changes.retain(|change| change.field == VOUCHED);
+            answer.changes.splice(0..0, diff(&old, &new));
+        }
+        Ok(answer)
     }
 }

@@ -27,10 +27,12 @@ use border::Outside;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Counted, Home, Vouched};
 use keelway_engine::ports::Ports;
+use keelway_engine::protocol::declare::Declared;
 use keelway_engine::refusal::Refusal;
 use keelway_wire::manifest::{
     ArtifactSourceManifest, ClusterManifest, DeploymentConfigManifest, Finding, MetricsSourceManifest, PipelineManifest,
 };
+use serde_json::Value;
 use std::future::Future;
 
 /// How findings call the text of a request.
@@ -70,6 +72,11 @@ pub trait Kind: Send + Sync + 'static {
     }
     /// Tells the context what others in the same text need to know of it.
     fn join<'a>(&'a self, _context: &mut Context<'a>) {}
+    /// The one in force and a new one as they are to be compared, where nobody applied the text of the one in force: it has what a
+    /// manifest leaves out, which is no difference.
+    fn compared(_at: &Address, _old: &Declared<Self::Spec>, _new: &Self::Spec) -> Option<[Value; 2]> {
+        None
+    }
     /// What people should know of one that was applied.
     fn warnings<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
         async { Ok(vec![]) }

@@ -322,3 +322,24 @@ async fn finish(stand: &mut Stand, name: &str, n: u64) {
     assert_eq!(answer.status, 200, "{answer:?}");
     stand.work().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_applied_after_a_rollback_differs_only_where_it_does() {
+    let mut stand = three().await;
+    ask(&mut stand, "rollback", &json!({"release": 1})).await;
+    settle(&mut stand).await;
+    let differs = async |stand: &Stand, url: &str, dry: &str| {
+        let answer = stand.post_text(&format!("/v1/apply?dryRun={dry}"), "application/yaml", manifest("cart", url, true)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let applied = answer.json()["applied"][0].clone();
+        (applied["changed"].as_bool().unwrap(), if applied["changes"].is_null() { vec![] } else { paths(&applied) })
+    };
+    // The rollback wrote defaults down, and the image that the trigger had set.
+    let env = "spec.template.spec.containers[web].env[URL].value".to_owned();
+    assert_eq!(differs(&stand, "a", "true").await, (true, vec![]));
+    assert_eq!(differs(&stand, "b", "true").await, (true, vec![env.clone()]));
+    assert_eq!(differs(&stand, "b", "").await, (true, vec![env.clone()]));
+    // From now on there is a text that somebody applied.
+    assert_eq!(differs(&stand, "b", "").await, (false, vec![]));
+    assert_eq!(differs(&stand, "a", "").await, (true, vec![env]));
+}
