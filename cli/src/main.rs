@@ -5,6 +5,7 @@ mod api;
 mod api_error;
 mod args;
 mod board;
+mod candidates;
 mod clock;
 mod commands;
 mod config;
@@ -33,6 +34,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     if let Some(grace) = deployer::guard::grace() {
         return started(deployer::guard::run(grace));
+    }
+    match candidates::answer() {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => {}
+        Err(error) => error.exit(),
     }
     let args = match read() {
         Ok(args) => args,

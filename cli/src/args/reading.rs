@@ -149,7 +149,7 @@ pub struct GetEvents {
     /// Only this type, in full or as the list shows it
     #[arg(long = "type", value_name = "TYPE")]
     pub ty: Option<String>,
-    /// At most this many events, the oldest ones
+    /// At most this many events, the newest ones; of a project, those of its newest contexts
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
     #[command(flatten)]

@@ -135,7 +135,11 @@ fn is_whole(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::parse_str(text).is_ok()
 }
 
-async fn projects(api: &Api) -> Result<Vec<String>, CliError> {
+/// The projects that the token shows, as many as are searched and one more.
+///
+/// # Errors
+/// As the API answers.
+pub async fn projects(api: &Api) -> Result<Vec<String>, CliError> {
     let list: List<ProjectState> = pages::read(api, &["project"], &[], PROJECTS + 1).await?;
     Ok(list.items.into_iter().map(|project| project.project_name).collect())
 }

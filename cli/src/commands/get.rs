@@ -6,7 +6,7 @@ use crate::api::Api;
 use crate::args::{Format, Get, GetEvents, GetSequences, Scope};
 use crate::error::CliError;
 use crate::output::{hint, note, one_line, say, say_data};
-use crate::pages;
+use crate::pages::{self, Pages};
 use crate::table::Table;
 use crate::table::print;
 use crate::terminal::look;
@@ -17,7 +17,8 @@ use keelway_domain::names::{ProjectName, SequenceName, ServiceName, StageName};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ProjectState, SequencePage};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Shows what was asked for.
 ///
@@ -139,7 +140,7 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
     };
     let project =
         place.as_ref().and_then(|place| place.project.clone()).or_else(|| scope.project.as_ref().map(ToString::to_string));
-    let (mut events, mut now) = (vec![], None);
+    let (mut events, mut now): (Vec<Value>, _) = (vec![], None);
     for ty in types(what.ty.as_deref()) {
         let query = [
             ("keptnContext", place.as_ref().map_or("", |place| place.context.as_str())),
@@ -148,17 +149,33 @@ async fn events(api: &Api, what: &GetEvents) -> Result<(), CliError> {
             ("service", scope.service.as_ref().map_or("", ServiceName::as_str)),
             ("type", &ty),
         ];
-        let list = pages::read::<Value>(api, &["event"], &query, limit).await?;
-        (events, now) = (list.items, Timestamp::parse(&list.extra.now));
+        // A context is read to its end, where the newest are; of a project, the newest contexts come first.
+        let enough = if place.is_some() { usize::MAX } else { limit };
+        let mut pages = Pages::<Value>::of(api, &["event"], &query, enough);
+        while events.len() < enough
+            && let Some(page) = pages.next().await?
+        {
+            events.extend(page.items);
+            now = Timestamp::parse(&page.extra.now);
+        }
         if !events.is_empty() {
             break;
         }
     }
+    let events = newest(events, limit);
     if what.output.format.is_data() {
         return say_data(&json!({"items": events}), what.output.format);
     }
     let format = what.output.format;
     print(if format.is_wide() { wide_events(&events) } else { event_table(&events, now) }, format, "there is no such event")
+}
+
+/// The newest of these events, at most `limit`, in the order in which they are listed.
+fn newest(events: Vec<Value>, limit: usize) -> Vec<Value> {
+    let mut places: Vec<usize> = (0..events.len()).collect();
+    places.sort_by_cached_key(|n| Reverse((Entry::of(&events[*n]).time, *n)));
+    let kept: BTreeSet<usize> = places.into_iter().take(limit).collect();
+    events.into_iter().enumerate().filter(|(n, _)| kept.contains(n)).map(|(_, event)| event).collect()
 }
 
 /// What a type may stand for, likeliest first: tables show types without the prefix that most have, and types of others have none.

@@ -13,7 +13,7 @@ mod evaluate;
 mod evaluations;
 mod executions;
 pub mod files;
-mod find;
+pub mod find;
 mod follow;
 mod get;
 mod kinds;
@@ -38,10 +38,9 @@ mod watch;
 mod webhooks;
 
 use crate::api::Api;
-use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard, for_shells};
+use crate::args::{Args, Command, Controlled, DiffAny, DiffOf, RollbackAny, RollbackOf, Set, Shipyard};
 use crate::error::CliError;
 use crate::output::say;
-use clap::CommandFactory;
 use keelway_wire::http::{Control, Verdict};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -107,11 +106,7 @@ pub async fn run(args: Args) -> Result<ExitCode, CliError> {
         Command::Webhook(what) => webhooks::webhook(&api()?, &what).await?,
         Command::Doctor { checklist: true } => doctor::checklist()?,
         Command::Doctor { checklist: false } => doctor::doctor(args.api.as_deref(), args.token.as_deref()).await?,
-        Command::Completion { shell } => {
-            let mut script = vec![];
-            clap_complete::generate(shell, &mut for_shells(Args::command()), "keelway", &mut script);
-            say(String::from_utf8_lossy(&script).trim_end())?;
-        }
+        Command::Completion { shell } => say(&crate::candidates::script(shell)?)?,
         Command::Version => say(concat!("keelway ", env!("CARGO_PKG_VERSION")))?,
     }
     Ok(ExitCode::SUCCESS)

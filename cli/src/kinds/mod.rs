@@ -99,6 +99,13 @@ pub fn plural(kind: &str) -> Option<&'static str> {
     KINDS.iter().find(|known| known.kind == kind).map(|known| known.get.name)
 }
 
+/// The collection of the API that a word below `get` or `delete` names, if its names stand alone or after a project.
+pub fn collection(word: &str) -> Option<&'static str> {
+    let called = |verb: &Verb| verb.name == word || verb.aliases.contains(&word);
+    let kind = KINDS.iter().find(|kind| called(&kind.get) || called(&kind.delete))?;
+    (!matches!(kind.place, Place::Project)).then_some(kind.collection)
+}
+
 impl Kind {
     /// One in a sentence.
     pub fn named(&self, at: &Address) -> String {

@@ -2,7 +2,7 @@
 
 use crate::support::{Api, Ran, keelway, trigger, write};
 use serde_json::{Value, json};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const CONTEXT: &str = "0b9e7a44-1f7e-5abc-8123-5d2a5ef11ecf";
 
@@ -101,20 +101,20 @@ fn any_sequence_with_data_and_the_apis_refusal() {
     assert_eq!(refused.err, "error: unknown sequence: stage dev has no sequence \"test\": did you mean tests?\n");
 }
 
-fn happened(ty: &str, second: u32, context: &str, data: Value) -> Value {
+pub fn happened(ty: &str, second: u32, context: &str, data: Value) -> Value {
     let mut all = json!({"project": "shop", "stage": "dev", "service": "carts"});
     all.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
     let id = format!("{context}-{ty}");
     json!({"id": id, "source": "x", "type": format!("sh.keptn.event.{ty}"), "time": format!("2026-11-21T08:00:{second:02}.000Z"), "shkeptncontext": context, "data": all})
 }
 
-fn state(context: &str, service: &str, result: &str) -> Value {
+pub fn state(context: &str, service: &str, result: &str) -> Value {
     json!({"name": "delivery", "service": service, "project": "shop", "shkeptncontext": context, "state": "finished", "executions": [
         {"id": context, "stage": "dev", "sequence": "delivery", "state": "finished", "result": result, "status": "succeeded", "tasks": [{"name": "deployment", "result": result, "state": "finished"}],
          "acceptedAt": "2026-11-21T08:00:00.000Z", "startedAt": "2026-11-21T08:00:01.000Z", "finishedAt": "2026-11-21T08:00:05.000Z"}]})
 }
 
-fn delivery(context: &str, result: &str) -> Vec<Value> {
+pub fn delivery(context: &str, result: &str) -> Vec<Value> {
     vec![
         happened("dev.delivery.triggered", 0, context, json!({})),
         happened("dev.delivery.started", 1, context, json!({})),
@@ -177,6 +177,21 @@ fn a_watch_waits_for_what_is_still_to_come() {
     let ran = Ran::of(child.wait_with_output().unwrap());
     assert_eq!(ran.out.matches("triggered").count(), 2, "{}", ran.out);
     assert!(ran.out.contains("it runs") && ran.out.ends_with("carts  context-a  dev ✓ 4s\n"), "{}", ran.out);
+}
+
+#[test]
+fn whoever_stops_watching_is_told_that_it_goes_on() {
+    let api = Api::start();
+    let waits = json!({"reason": "approval", "since": "2026-11-21T08:00:00Z", "task": "approval"});
+    let execution = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z", "waits": waits});
+    let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval", "executions": [execution]});
+    api.can("GET /v1/sequence/shop", json!({"states": [open]}));
+    let mut command = api.keelway(&["watch", "context-a", "-p", "shop"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    api.wait_for_more("GET /v1/sequence/shop", 2);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.contains("it goes on: keelway watch context-a\n")), (130, true), "{ran:?}");
 }
 
 fn approval(id: &str, stage: &str, service: &str) -> Value {
@@ -370,47 +385,9 @@ fn lists_as_tables_and_as_json() {
 }
 
 #[test]
-fn types_of_events_are_taken_as_the_list_shows_them() {
-    let api = Api::start();
-    api.world().events = delivery("context-a", "pass");
-    let mut foreign = happened("x", 6, "context-a", json!({}));
-    foreign["type"] = json!("com.acme.rated");
-    let mut own = foreign.clone();
-    own["type"] = json!("dev.keelway.task.cancelled");
-    api.world().events.extend([foreign, own]);
-    for (ty, asked) in [
-        ("deployment.finished", 1),
-        ("dev.delivery.finished", 1),
-        ("sh.keptn.event.deployment.finished", 1),
-        ("dev.keelway.task.cancelled", 1),
-        ("com.acme.rated", 2),
-    ] {
-        let before = api.lines().len();
-        let ran = api.run(&["get", "events", "context-a", "-p", "shop", "--type", ty, "-o", "json"]);
-        let found: Value = serde_json::from_str(&ran.out).unwrap();
-        let types: Vec<&Value> = found["items"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
-        assert!(types.len() == 1 && types[0].as_str().unwrap().ends_with(ty), "{ty}: {types:?}");
-        let asked_now = api.lines()[before..].iter().filter(|line| line.starts_with("GET /v1/event?")).count();
-        assert_eq!(asked_now, asked, "{ty}");
-    }
-}
-
-#[test]
 fn the_usage_does_not_ask_for_what_variables_set() {
     let api = Api::start();
     let ran = api.run(&["watch"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("Usage: keelway watch <CONTEXTS>..."), "{}", ran.err);
-}
-
-#[test]
-fn completion_and_version() {
-    let script = run(&["completion", "bash"]).out;
-    assert!(script.contains("_keelway") && script.contains(" Shipyard "), "{script}");
-    // Names of files are offered where files are read, and not for projects.
-    let after =
-        |flag: &str| script.split(&format!("                {flag})\n")).nth(1).unwrap().lines().take(3).collect::<String>();
-    assert!(after("--file").contains("compgen -f"), "{}", after("--file"));
-    assert!(!after("--project").contains("compgen -f"), "{}", after("--project"));
-    assert_eq!(run(&["version"]).out, "keelway 0.1.0\n");
 }

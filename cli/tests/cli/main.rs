@@ -2,12 +2,15 @@
 
 mod access;
 mod again;
+mod asked;
 mod back;
 mod commands;
+mod completion;
 mod creating;
 mod deployer;
 mod deployments;
 mod evaluation;
+mod events;
 mod executor;
 mod manifests;
 mod operations;

@@ -10,12 +10,9 @@ use keelway_domain::names::Context;
 use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
-use keelway_wire::http::{Bounded, Clock, ExecutionPage, ExecutionState, Page, SequencePage, SequenceState};
+use keelway_wire::http::{Bounded, Clock, ExecutionPage, ExecutionState, Page, STATES, SequencePage, SequenceState};
 use serde::Deserialize;
 use serde_json::Value;
-
-/// What a sequence's overall state can be.
-const STATES: [&str; 8] = ["triggered", "started", "waiting", "paused", "waitingForApproval", "finished", "timedOut", "aborted"];
 
 /// The shortest beginning of a context's name that is looked for.
 const SHORTEST: usize = 8;

@@ -3,6 +3,10 @@
 use crate::http::page::{Clock, page};
 use serde::{Deserialize, Serialize};
 
+/// The states that a sequence, or an execution, can be in.
+pub const STATES: [&str; 8] =
+    ["triggered", "started", "waiting", "paused", "waitingForApproval", "finished", "timedOut", "aborted"];
+
 /// One execution of a sequence in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(default = Self::default))]
