@@ -63,6 +63,26 @@ pub fn draw(finding: &Finding, source: &str, look: &Look) -> String {
     }
 }
 
+/// All findings as text; what is said of several places, once, with the lines of the others.
+pub fn draw_all(findings: &[Finding], source: &str, look: &Look) -> Vec<String> {
+    let same = |one: &Finding, other: &Finding| one.severity == other.severity && one.message == other.message;
+    let mut drawn = vec![];
+    for (n, finding) in findings.iter().enumerate() {
+        if findings[..n].iter().any(|before| same(before, finding)) {
+            continue;
+        }
+        let others: Vec<String> =
+            findings[n + 1..].iter().filter(|later| same(finding, later)).map(|later| later.line.to_string()).collect();
+        let again = match others.as_slice() {
+            [] => String::new(),
+            [line] => format!("\n  the same in line {line}"),
+            lines => format!("\n  the same in {} other lines: {}", lines.len(), lines.join(", ")),
+        };
+        drawn.push(format!("{}{again}", draw(finding, source, look)));
+    }
+    drawn
+}
+
 /// The text with lines as the parser counts them, of the same length, without what a terminal would obey.
 fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -101,6 +121,25 @@ mod tests {
         let parsed = manifest::parse(text, "shipyard.yaml");
         let shown: Vec<String> = parsed.findings.iter().map(|finding| draw(finding, text, &PLAIN)).collect();
         insta::assert_snapshot!(shown.join("\n"));
+    }
+
+    #[test]
+    fn what_is_wrong_in_several_places_is_said_once() {
+        let stage = |name: &str| {
+            format!("    - name: {name}\n      sequences: [{{name: delivery, tasks: [{{name: test}}], colour: red}}]\n")
+        };
+        let text = format!(
+            "apiVersion: spec.keptn.sh/0.2.3\nkind: Shipyard\nspec:\n  stages:\n{}{}{}",
+            stage("a"),
+            stage("b"),
+            stage("c")
+        );
+        let parsed = manifest::parse(&text, "shipyard.yaml");
+        assert_eq!(parsed.findings.len(), 3, "{:?}", parsed.findings);
+        let shown = draw_all(&parsed.findings, &text, &PLAIN);
+        assert_eq!(shown.len(), 1, "{shown:?}");
+        assert!(shown[0].ends_with("\n  the same in 2 other lines: 8, 10") && shown[0].contains("shipyard.yaml:6"), "{shown:?}");
+        assert!(draw_all(&parsed.findings[..2], &text, &PLAIN)[0].ends_with("\n  the same in line 8"));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Short words for long things: versions, ids, spans of time.
 
-use keelway_domain::time::Timestamp;
+use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The fewest characters of a context that stand for it.
 pub const SHORT: usize = 8;
@@ -87,6 +88,16 @@ pub fn span(millis: i64) -> String {
         3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
         _ => format!("{}d{:02}h", seconds / 86_400, seconds / 3600 % 24),
     }
+}
+
+/// A time limit as people write it: `10m`, `1d`.
+pub fn length(of: Duration) -> Span {
+    Span(i64::try_from(of.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// So many of something: `1 attempt`, `2 attempts`.
+pub fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// From one RFC 3339 time to another; empty if one of them is missing.

@@ -13,7 +13,7 @@ use crate::output::say;
 use crate::pages;
 use crate::table::Table;
 use crate::terminal::look;
-use crate::words::{SHORT, age, short_ids, version};
+use crate::words::{SHORT, age, length, short_ids, version};
 use keelway_domain::names::{Context, ProjectName, ServiceName, StageName};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_domain::time::Timestamp;
@@ -265,7 +265,7 @@ fn is_meant(context: &str, given: &str) -> bool {
 /// Why nothing is there to be decided.
 async fn none(api: &Api, what: &Decide, given: Option<&Context>) -> Result<String, CliError> {
     let list = "What waits is listed by keelway get approvals";
-    let waited = what.wait.map(|wait| format!(" within {}", humantime::format_duration(wait))).unwrap_or_default();
+    let waited = what.wait.map(|wait| format!(" within {}", length(wait))).unwrap_or_default();
     let Some(given) = given else {
         let later = if what.wait.is_none() { "; --wait 60s waits for it" } else { "" };
         return Ok(format!(

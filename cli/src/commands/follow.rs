@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::live::Live;
 use crate::output::{Kept, keep, kept, say};
 use crate::terminal::look;
+use crate::words::length;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -27,7 +28,7 @@ pub async fn follow(api: &Api, what: &GetAny) -> Result<ExitCode, CliError> {
     let ended = match what.timeout {
         None => watched.await,
         Some(limit) => timeout(limit, watched).await.unwrap_or_else(|_| {
-            let limit = humantime::format_duration(limit);
+            let limit = length(limit);
             Err(CliError::Failed(format!("{limit} are over: without --timeout, it is watched until you stop it")))
         }),
     };

@@ -8,6 +8,7 @@ use crate::output::{say, say_data};
 use crate::pages::{self, List};
 use crate::terminal::look;
 use crate::waiting;
+use crate::words::length;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_wire::http::WaitItem;
@@ -64,7 +65,7 @@ async fn follow(api: &Api, project: &str, what: &Status) -> Result<List<WaitItem
     let ended = match what.timeout {
         None => watched.await,
         Some(limit) => tokio::time::timeout(limit, watched).await.unwrap_or_else(|_| {
-            let limit = humantime::format_duration(limit);
+            let limit = length(limit);
             Err(CliError::Failed(format!("something still waits after {limit}: keelway status shows it")))
         }),
     };

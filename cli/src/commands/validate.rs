@@ -5,6 +5,7 @@ use super::shipyard::draw_all;
 use crate::args::Format;
 use crate::error::CliError;
 use crate::output::{say, say_data};
+use crate::words::count;
 use keelway_wire::manifest::{self, Checked, Document, Resource, Severity};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -77,18 +78,14 @@ fn kinds(checked: &Checked) -> Vec<&'static str> {
     }
 }
 
-fn plural(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 fn summary(checked: &Checked, name: &str) -> String {
-    let count = |severity| checked.findings().iter().filter(|finding| finding.severity == severity).count();
-    let found = [(count(Severity::Error), "error"), (count(Severity::Warning), "warning")];
-    let found: Vec<String> = found.iter().filter(|(n, _)| *n > 0).map(|(n, what)| plural(*n, what)).collect();
+    let of = |severity| checked.findings().iter().filter(|finding| finding.severity == severity).count();
+    let found = [(of(Severity::Error), "error"), (of(Severity::Warning), "warning")];
+    let found: Vec<String> = found.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what)).collect();
     let held: Vec<String> = match checked {
         Checked::Manifests(parsed) => parsed.documents.iter().map(held).collect(),
-        Checked::Objectives(read, _) => read.iter().map(|slo| plural(slo.objectives.len(), "objective")).collect(),
-        Checked::Indicators(read, _) => read.iter().map(|queries| plural(queries.len(), "indicator")).collect(),
+        Checked::Objectives(read, _) => read.iter().map(|slo| count(slo.objectives.len(), "objective")).collect(),
+        Checked::Indicators(read, _) => read.iter().map(|queries| count(queries.len(), "indicator")).collect(),
     };
     match (checked.refused(), found.is_empty()) {
         (true, _) => format!("{name}: refused: {}", found.join(", ")),

@@ -13,7 +13,7 @@ use crate::output::{say, say_data};
 use crate::pages::following;
 use crate::terminal::look;
 use crate::timeline::{self, Entry};
-use crate::words::short_ids;
+use crate::words::{length, short_ids};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_wire::http::{EventPage, SequencePage, SequenceState};
@@ -89,7 +89,7 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
     let done = match ended {
         Ok(done) => done,
         Err(limit) => {
-            let limit = humantime::format_duration(limit);
+            let limit = length(limit);
             let again = watcher.ids().join(" ");
             Err(CliError::Failed(format!(
                 "not over after {limit}: look again with keelway watch {again}, or give a longer --timeout"

@@ -4,6 +4,7 @@
 //! same event and count once.
 
 use super::data;
+use crate::words::length;
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object, Status, TaskResult};
 use keelway_domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -163,9 +164,7 @@ fn verdict(ended: &Ended) -> (TaskResult, Status, Option<String>) {
         Ended::Code(code) if NO_COMMAND.contains(code) => errored(format!("the command cannot be run (exit code {code})")),
         Ended::Code(code) => (TaskResult::Fail, Status::Succeeded, Some(format!("exit code {code}"))),
         Ended::Signal(signal) => errored(format!("the command was killed by signal {signal}")),
-        Ended::TimedOut(limit) => {
-            errored(format!("the command took longer than {} and was ended", humantime::format_duration(*limit)))
-        }
+        Ended::TimedOut(limit) => errored(format!("the command took longer than {} and was ended", length(*limit))),
         Ended::TooMuch => {
             errored(format!("the command wrote more than {} KB to standard output and was ended: write less", MAX_STDOUT / 1024))
         }

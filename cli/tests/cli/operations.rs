@@ -53,7 +53,8 @@ fn checked(now: &str, rules: &[(&str, &str)], arrived: Option<&str>) -> Api {
     let api = api();
     api.can("GET /v1/metadata", json!({"version": "0.1.0", "stack": "keelway"}));
     let rules: Vec<Value> = rules.iter().map(|(name, state)| json!({"name": name, "state": state})).collect();
-    let limits = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
+    let limits =
+        json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1d", "retentionDays": 90});
     api.can("GET /v1/checks", json!({"now": now, "rules": rules, "limits": limits}));
     let id = "019b0000-0000-7000-8000-000000000000";
     let sent = json!({"id": id, "sentAt": "2026-11-22T08:00:00.000Z"});
@@ -72,7 +73,7 @@ fn doctor_tells_what_works() {
         "note   dead letters: 2, 1 wait for a person; see: keelway dead-letters list",
         "s ahead of the API; set it, or",
         "ok     rules: 2 enabled",
-        "ok     limits: events of 240 KB, 1000 executions in a context, 10m to start a task and 1day to finish it, 90 days of history",
+        "ok     limits: events of 240 KB, 1000 executions in a context, 10m to start a task and 1d to finish it, 90 days of history",
         "ok     bus: an event went around in 1.2 s",
     ] {
         assert!(ran.out.contains(told), "{told}: {}", ran.out);

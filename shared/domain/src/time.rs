@@ -48,10 +48,20 @@ impl Span {
 }
 
 impl std::fmt::Display for Span {
-    /// For example `1h 30m`, `5m`, `0s`.
+    /// For example `90d`, `1h 30m`, `5m`, `0s`: in the units in which people write them, and so without months.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let millis = u64::try_from(self.0.max(0)).unwrap_or(0);
-        humantime::format_duration(std::time::Duration::from_millis(millis)).fmt(f)
+        let mut rest = self.0.max(0);
+        let mut parts = vec![];
+        for (unit, millis) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)] {
+            if rest >= millis {
+                parts.push(format!("{}{unit}", rest / millis));
+                rest %= millis;
+            }
+        }
+        if parts.is_empty() {
+            parts.push("0s".to_owned());
+        }
+        f.write_str(&parts.join(" "))
     }
 }
 
@@ -109,6 +119,16 @@ mod tests {
         for bad in ["", "soon", "5", "-5m", "5 minutes", "1month", "366d", "m"] {
             assert!(Span::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_length_is_shown_as_people_write_it() {
+        let shown = |text: &str| Span::parse(text).unwrap().to_string();
+        assert_eq!(
+            ["0", "250ms", "90s", "1h30m", "24h", "62h", "90d", "365d"].map(shown),
+            ["0s", "250ms", "1m 30s", "1h 30m", "1d", "2d 14h", "90d", "365d"]
+        );
+        assert_eq!(Span(-5).to_string(), "0s");
     }
 
     #[test]

@@ -103,6 +103,16 @@ fn output(mut command: Command, what: &str) -> Result<String, Problem> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
+/// What `cloud.py env` prints for the stack in a state directory: the variables of a shell.
+///
+/// # Errors
+/// In the words of the script.
+pub fn variables(state: &Path) -> Result<String, Problem> {
+    let mut command = script();
+    command.arg("env").arg("--state").arg(state);
+    output(command, "env")
+}
+
 impl Cloud {
     /// Finds or starts the cloud.
     ///

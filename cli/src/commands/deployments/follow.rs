@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::output::{self, one_line, say, say_data};
 use crate::pipeline::due;
 use crate::terminal::look;
-use crate::words::{age, span};
+use crate::words::{age, length, span, with_short_contexts};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::deployments::{ConfigState, VersionState};
 use std::process::ExitCode;
@@ -85,7 +85,7 @@ impl Follower<'_> {
         match limit {
             None => self.until_over().await,
             Some(limit) => tokio::time::timeout(limit, self.until_over()).await.unwrap_or_else(|_| {
-                let limit = humantime::format_duration(limit);
+                let limit = length(limit);
                 Err(CliError::Failed(format!(
                     "not over after {limit}: keelway rollout status {of} follows it on, or give a longer --timeout"
                 )))
@@ -197,7 +197,7 @@ fn help(version: Option<&VersionState>, now: Option<Timestamp>) -> Vec<String> {
 /// A version in one line.
 pub fn line(version: &VersionState) -> String {
     let name = &version.name;
-    let message = one_line(&version.message, 200);
+    let message = with_short_contexts(&one_line(&version.message, 200));
     let how_far = one_line(&version.progress.message, 200);
     let by = if version.deployer.is_empty() { String::new() } else { format!(" by {}", version.deployer) };
     let targets: Vec<String> = version

@@ -7,6 +7,7 @@ use crate::api::Api;
 use crate::args::{Format, Rollback, RolloutUndo};
 use crate::error::CliError;
 use crate::output::{one_line, say, say_data};
+use crate::words::count;
 use keelway_wire::http::deployments::{OneRollback, RollbackAnswer, RollbackRequest, RollbacksAnswer, RollbacksRequest};
 use serde_json::{Value, json};
 
@@ -79,9 +80,9 @@ fn several(answer: &RollbacksAnswer, format: Format) -> Result<(), CliError> {
     }
     let refused = answer.results.iter().filter(|one| !one.errors.is_empty()).count();
     if refused > 0 {
-        let all = answer.results.len();
+        let all = count(answer.results.len(), "config");
         return Err(CliError::Failed(format!(
-            "{refused} of {all} configs were changed meanwhile and are not rolled back: look at them, and try again"
+            "{refused} of {all} changed meanwhile and did not go back: look at them, and try again"
         )));
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::error::CliError;
 use crate::key;
 use crate::output::say;
 use crate::pipeline::current;
-use crate::words::{age, is_revision, revision};
+use crate::words::{age, is_revision, length, revision};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::promotions::{ApprovalDecision, ApprovalRequest, CommandAnswer, EnvironmentState, PipelineState};
 use serde_json::json;
@@ -176,7 +176,7 @@ fn known(state: &PipelineState, environment: &str, given: &str) -> String {
 
 /// Why nothing is there to be decided.
 fn none(state: &PipelineState, what: &Decision<'_>, clock: Option<Timestamp>) -> String {
-    let waited = what.wait.map(|wait| format!(" within {}", humantime::format_duration(wait))).unwrap_or_default();
+    let waited = what.wait.map(|wait| format!(" within {}", length(wait))).unwrap_or_default();
     let promotion = of_environment(state, what.environment).ok().and_then(|environment| current(state, environment));
     let stands = match promotion {
         Some(promotion) => {

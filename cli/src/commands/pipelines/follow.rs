@@ -11,6 +11,7 @@ use crate::live::Live;
 use crate::output::say;
 use crate::pipeline::{all_done, is_stuck, line, waits_for_approval};
 use crate::terminal::look;
+use crate::words::length;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_wire::http::promotions::PipelineState;
 use std::collections::BTreeSet;
@@ -35,7 +36,7 @@ pub async fn follow(api: &Api, of: &Address, how: Following, format: Format) -> 
     let done = match how.timeout {
         None => follower.until_done().await,
         Some(limit) => tokio::time::timeout(limit, follower.until_done()).await.unwrap_or_else(|_| {
-            let limit = humantime::format_duration(limit);
+            let limit = length(limit);
             Err(CliError::Failed(format!(
                 "not over after {limit}: keelway pipeline explain {of} says what it waits for; or give a longer --timeout"
             )))

@@ -9,7 +9,7 @@ use super::files;
 use crate::api::Api;
 use crate::args::{Drawing, Format, ShowShipyard};
 use crate::error::CliError;
-use crate::findings::draw;
+use crate::findings;
 use crate::output::{say, say_data};
 use crate::terminal::look;
 use keelway_wire::manifest::{self, Document, Finding, Parsed};
@@ -92,7 +92,5 @@ pub fn show(parsed: &Parsed, text: &str) {
 /// Draws findings on standard error.
 pub fn draw_all(findings: &[Finding], text: &str) {
     let look = look();
-    for finding in findings {
-        eprintln!("{}\n", draw(finding, text, &look));
-    }
+    findings::draw_all(findings, text, &look).iter().for_each(|drawn| eprintln!("{drawn}\n"));
 }

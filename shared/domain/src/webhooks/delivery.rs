@@ -244,13 +244,11 @@ impl Delivery {
             Some(attempt) => attempt.error.clone(),
             None => String::new(),
         };
+        let attempts = || format!("{} attempt{}", self.attempts.len(), if self.attempts.len() == 1 { "" } else { "s" });
         match self.end {
-            None => format!("{webhook}: {} attempts so far", self.attempts.len()),
+            None => format!("{webhook}: {} so far", attempts()),
             Some(End::Delivered) => format!("{webhook} answered {}", last.and_then(|last| last.status).unwrap_or_default()),
-            Some(End::GivenUp) => {
-                let (n, plural) = (self.attempts.len(), if self.attempts.len() == 1 { "" } else { "s" });
-                format!("{webhook} was given up after {n} attempt{plural}: {}", why())
-            }
+            Some(End::GivenUp) => format!("{webhook} was given up after {}: {}", attempts(), why()),
             Some(End::Gone) => format!("{webhook} answered 410 and is disabled"),
             Some(End::Disabled) => format!("{webhook} is disabled"),
             Some(End::Deleted) => format!("{webhook} was deleted"),

@@ -24,7 +24,7 @@ pub struct PlannedStage {
     pub name: String,
     /// Its sequences.
     pub sequences: Vec<PlannedSequence>,
-    /// Its windows in words, such as `deny 0 18 * * FRI for 2days 14h Europe/Berlin: weekend`.
+    /// Its windows in words, such as `deny 0 18 * * FRI for 2d 14h Europe/Berlin: weekend`.
     pub windows: Vec<String>,
     /// When it is closed in the next 14 days, the first 100 times.
     pub closures: Vec<StageClosure>,

@@ -2,16 +2,19 @@
 
 use crate::bed::Bed;
 use crate::shell::Shell;
+use keelway_cloud_tests::cloud::variables;
 use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::problem::ensure;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
+use serde_json::json;
 
 pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("cli::a delivery waits for its approval", approval),
         Test::new("cli::a shipyard that breaks a rule is refused and nothing is stored", refused),
         Test::new("cli::doctor finds the rules enabled, and its event arrives", doctor),
+        Test::new("cli::the variables of a stack that is down are not told", down).needs(&[]),
         Test::new("cli::revisions of a shipyard are listed, compared and brought back", revisions),
     ]
 }
@@ -96,4 +99,13 @@ fn revisions(bed: &Bed) -> Outcome {
     ensure(newest["number"] == 3 && newest["revision"] == oldest["revision"], || format!("it is not back: {list}"))?;
     let text = shell.json(&["get", "shipyard", &project])?;
     ensure(text["spec"]["stages"][1].is_null(), || format!("another shipyard is in force: {text}"))
+}
+
+/// The state of a stack outlives the cloud: a shell with its address would ask nobody.
+fn down(_: &Bed) -> Outcome {
+    let state = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
+    let outputs = json!({"keelway": {"StackName": "keelway", "Endpoint": "http://127.0.0.1:1", "ApiUrl": "http://127.0.0.1:1/"}});
+    std::fs::write(state.path().join("outputs.json"), outputs.to_string()).map_err(|error| Problem::of("the outputs", error))?;
+    let refused = variables(state.path()).err().map(|problem| problem.to_string()).unwrap_or_default();
+    ensure(refused.contains("the stack keelway is down") && refused.contains("start it with `make up`"), || refused.clone())
 }

@@ -192,12 +192,12 @@ fn audit(bed: &Bed) -> Outcome {
 
 fn limits(bed: &Bed) -> Outcome {
     let rules = json!([{"name": "sequences", "state": "enabled"}, {"name": "observer", "state": "disabled"}]);
-    let bounds = json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1day", "retentionDays": 90});
+    let bounds =
+        json!({"maxEventBytes": 245_760, "maxExecutions": 1000, "startDeadline": "10m", "taskTimeout": "1d", "retentionDays": 90});
     let answers = json!({"/v1/checks": {"rules": rules, "limits": bounds}});
     let page = open(bed, &bed.stack.api().token, &answers, "#/operations/limits")?;
     let text = page.browser.text("main")?;
-    for told in
-        ["sequences enabled", "observer disabled", "as this computer's", "245760 bytes", "1day", "90 days", "keelway doctor"]
+    for told in ["sequences enabled", "observer disabled", "as this computer's", "245760 bytes", "1d", "90 days", "keelway doctor"]
     {
         ensure(text.contains(told), || format!("no {told:?} in {text}"))?;
     }
