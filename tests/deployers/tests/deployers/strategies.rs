@@ -303,7 +303,11 @@ fn a_version_that_never_becomes_ready_fails_in_time() {
     assert_eq!(stand.status(), Status::Running);
     stand.pass(Span::minutes(3));
     stand.assert_ended(Status::Failed, "1");
-    assert!(stand.last().message.contains("it took longer than 10m: version 10 of shop is not ready yet"), "{:?}", stand.last());
+    assert!(
+        stand.last().message.contains("it took longer than 10m: Lambda version 10 of shop is not ready yet"),
+        "{:?}",
+        stand.last()
+    );
     stand.lambda.state().broken = Some("ImageAccessDenied".into());
     stand.command(Command::Retry);
     stand.pass(Span::minutes(1));
