@@ -1,7 +1,8 @@
 //! The events about a config: `dev.keelway.deployment.*` and its siblings, and the answers to tasks of sequences. Their ids are
 //! derived from their content.
 
-use super::deployment::{Deployment, Status, Task, Why};
+use super::deployment::{Deployment, Status, Why};
+use super::origin::Task;
 use super::state::Config;
 use super::template::revision;
 use crate::event::Object;

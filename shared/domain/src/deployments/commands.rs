@@ -3,8 +3,9 @@
 use super::advance::{Step, incomplete};
 use super::announce;
 use super::definition::{Concurrency, Definition};
-use super::deployment::{Deployment, Progress, Status, Task, Why};
+use super::deployment::{Deployment, Progress, Status, Why};
 use super::facts::{Applied, Command, Decision, Facts, Latest, Obeyed};
+use super::origin::Task;
 use super::resolve::{Images, causes, change_that_waits, request_that_waits, resolve};
 use super::state::{Config, Dismissed, Pin, Suspension};
 use super::template::repository;

@@ -5,6 +5,7 @@
 use super::analysis;
 use super::definition::ImageTag;
 use super::facts::OFFER_AGAIN;
+use super::origin::{Delivery, Rollback, Task};
 use super::part::Part;
 use super::template::Images;
 use crate::access::known;
@@ -378,67 +379,4 @@ pub struct TargetProgress {
     /// A sentence for people.
     #[serde(rename = "m", default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-}
-
-/// The rollback that a version is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rollback {
-    /// The version to go back to.
-    #[serde(rename = "v")]
-    pub release: u64,
-    /// Whether Keelway rolled back without a command.
-    #[serde(rename = "a", default)]
-    pub automatic: bool,
-    /// An id that configs share which are rolled back together.
-    #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
-    pub group: String,
-    /// Whether it takes the steps of the strategy. Otherwise it is immediate.
-    #[serde(rename = "s", default, skip_serializing_if = "std::ops::Not::not")]
-    pub by_steps: bool,
-}
-
-/// The task of a sequence that a deployment carries out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
-    /// The name of the task.
-    #[serde(rename = "t")]
-    pub name: String,
-    /// The context of the sequence.
-    #[serde(rename = "c")]
-    pub context: String,
-    /// The id of its `.triggered` event.
-    #[serde(rename = "i")]
-    pub triggered: String,
-    /// Its project, stage and service.
-    #[serde(rename = "p")]
-    pub place: [String; 3],
-}
-
-/// The delivery whose task asked for a version: what a cause tells of the [`Task`]. It stays when the task has its answer, and the
-/// version is retried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
-    /// The name of the task.
-    pub task: String,
-    pub project: String,
-    pub stage: String,
-    pub service: String,
-    /// The context of the sequence.
-    pub context: String,
-}
-
-impl Task {
-    /// The delivery that it is a task of.
-    pub fn delivery(&self) -> Delivery {
-        let Self { name, context, place: [project, stage, service], .. } = self;
-        let [task, project, stage, service, context] = [name, project, stage, service, context].map(Clone::clone);
-        Delivery { task, project, stage, service, context }
-    }
-}
-
-impl std::fmt::Display for Delivery {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { task, project, stage, service, context } = self;
-        write!(f, "task {task} of {project}/{stage}/{service} ({context})")
-    }
 }

@@ -5,8 +5,9 @@
 
 use super::advance::Step;
 use super::definition::OnDrift;
-use super::deployment::{Rollback, Status, Why};
+use super::deployment::{Status, Why};
 use super::facts::{Applied, Order};
+use super::origin::Rollback;
 use super::resolve::{Images, resolve};
 use crate::event::Object;
 use crate::time::{Span, Timestamp};

@@ -3,8 +3,9 @@
 #![expect(missing_docs, reason = "names that say what they are need no documentation")]
 
 use super::definition::Definition;
-use super::deployment::{Deployment, Progress, Task, Why};
+use super::deployment::{Deployment, Progress, Why};
 use super::drift::Sight;
+use super::origin::Task;
 use super::registry::Heads;
 use super::state::Config;
 use crate::cause::Cause;

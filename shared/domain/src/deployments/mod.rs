@@ -31,6 +31,7 @@ mod deployment;
 mod drift;
 mod facts;
 mod life;
+mod origin;
 mod part;
 mod resolve;
 mod resources;
@@ -45,14 +46,15 @@ pub use calls::{Answer, MAX_TARGETS, answer};
 pub use commands::{missing, task_of, unanswered};
 pub use decide::{decide, target};
 pub use deployment::{
-    Cancel, Claim, Content, Delivery, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Rollback, Status,
-    TargetProgress, Task, TimeLimits, Why,
+    Cancel, Claim, Content, Deployment, MAX_CAUSES, MAX_CHECKPOINT, MAX_TAIL, Progress, Report, Status, TargetProgress, TimeLimits,
+    Why,
 };
 pub use drift::{LOOK_EVERY, Served, Sight, Watch};
 pub use facts::{
     Applied, Back, Call, Command, Decision, Desired, Facts, Input, LEASE, LEASE_MOST, Latest, OFFER_AGAIN, Obeyed, Order, Parts,
     Past, QUIET, QUIET_MOST, Reply, Request, STOP, Snapshot, TAKE_UP, Transition, With,
 };
+pub use origin::{Delivery, Rollback, Task};
 pub use part::{Part, WHOLE};
 pub use resolve::{Generated, Images, Resolved, change_that_waits, generate, message, request_that_waits, resolve};
 pub use resources::code;

@@ -2,8 +2,9 @@
 
 use super::advance::Step;
 use super::definition::{Concurrency, Definition};
-use super::deployment::{Rollback, Status, Why};
+use super::deployment::{Status, Why};
 use super::facts::{Applied, Back};
+use super::origin::Rollback;
 use super::resolve::{Images, resolve};
 use crate::border::Vouched;
 use crate::event::Object;
