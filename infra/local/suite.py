@@ -28,7 +28,7 @@ MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model", "--test=scale")
 SLOWEST = 10
 # `make test` plays at most so many seeds of each simulation, so that people and continuous integration run the same within half an
-# hour, a build of everything included. `make simulate` plays all. docs/decisions/0106 has the figures.
+# hour, a build of everything included. `make simulate` plays all. docs/decisions/0108 has the figures.
 TESTED_SEEDS = "1000"
 # Of each test that failed, so many lines are said again at the very end, where a log that somebody cuts still has them.
 FAILURE_LINES = 6
