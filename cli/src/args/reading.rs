@@ -197,8 +197,8 @@ pub struct Watching {
 /// `watch`
 #[derive(Group)]
 pub struct Watch {
-    /// The contexts; eight characters of each will do
-    #[arg(required = true, value_parser = name::<Context>)]
+    /// The contexts; eight characters of each will do [default: all that go on in the project]
+    #[arg(required_unless_present = "project", value_parser = name::<Context>)]
     pub contexts: Vec<Context>,
     /// Their project [default: searched for]
     #[arg(short, long, env = PROJECT, value_parser = name::<ProjectName>)]

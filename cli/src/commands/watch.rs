@@ -9,14 +9,14 @@ use crate::board;
 use crate::delivery::{self, Line, aftermath, all_passed};
 use crate::error::CliError;
 use crate::live::Live;
-use crate::output::{say, say_data};
-use crate::pages::following;
+use crate::output::{note, say, say_data};
+use crate::pages::{self, following};
 use crate::terminal::look;
 use crate::timeline::{self, Entry};
 use crate::words::{length, short_ids};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::{Span, Timestamp};
-use keelway_wire::http::{EventPage, SequencePage, SequenceState};
+use keelway_wire::http::{EventPage, ExecutionState, SequencePage, SequenceState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
@@ -32,6 +32,9 @@ const UNKNOWN: Duration = Duration::from_secs(15);
 const SETTLED: Duration = Duration::from_millis(1000);
 /// An API that does not answer for this long is given up.
 const SILENT: Duration = Duration::from_secs(60);
+
+/// No more deliveries of a project are watched at once: so many states come with one request.
+const MOST: usize = 100;
 
 /// The exit code of what was ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
@@ -56,12 +59,13 @@ impl How {
     }
 }
 
-/// Shows the deliveries until everything is over.
+/// Shows the deliveries until everything is over; without contexts, those that go on in the project.
 ///
 /// # Errors
 /// An unknown context, the API, a time limit; with `--exit-code` a result that is not pass or warning, or a stage not reached.
 pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context], how: How) -> Result<(), CliError> {
     let mut watcher = Watcher::new(api, how);
+    watcher.whole = project.filter(|_| contexts.is_empty()).cloned();
     for given in contexts {
         let place = if how.sure {
             find::Place { project: project.map(ToString::to_string), context: given.clone() }
@@ -83,21 +87,22 @@ pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context
     let Some(ended) = ended else {
         watcher.live.leave();
         // Whoever stops watching stops nothing else.
-        eprintln!("it goes on: keelway watch {}", watcher.ids().join(" "));
+        eprintln!("it goes on: {}", watcher.again());
         return Err(CliError::Said(INTERRUPTED));
     };
     let done = match ended {
         Ok(done) => done,
         Err(limit) => {
-            let limit = length(limit);
-            let again = watcher.ids().join(" ");
-            Err(CliError::Failed(format!(
-                "not over after {limit}: look again with keelway watch {again}, or give a longer --timeout"
-            )))
+            let (limit, again) = (length(limit), watcher.again());
+            Err(CliError::Failed(format!("not over after {limit}: look again with {again}, or give a longer --timeout")))
         }
     };
     watcher.end()?;
     done?;
+    if let Some(project) = watcher.whole.as_ref().filter(|_| watcher.all.is_empty()) {
+        find::mistyped(api, Some(project.as_str())).await?;
+        note(&format!("nothing goes on in project {project}: keelway get sequences -p {project} lists what there was"));
+    }
     let states = watcher.states();
     let fine = all_passed(&states) || how.watching.for_approval && watcher.waits() && none_failed(&states);
     match how.watching.exit_code && !fine {
@@ -131,6 +136,8 @@ struct Watched {
 struct Watcher<'a> {
     api: &'a Api,
     how: How,
+    /// The project whose deliveries are watched, if none were named.
+    whole: Option<ProjectName>,
     all: Vec<Watched>,
     /// What offsets in the log count from.
     start: Option<Timestamp>,
@@ -147,6 +154,7 @@ impl<'a> Watcher<'a> {
         Self {
             api,
             how,
+            whole: None,
             all: vec![],
             start: None,
             clock: None,
@@ -173,6 +181,29 @@ impl<'a> Watcher<'a> {
 
     fn ids(&self) -> Vec<String> {
         short_ids(&self.all.iter().map(|watched| watched.context.as_str()).collect::<Vec<_>>())
+    }
+
+    /// The command that watches the same.
+    fn again(&self) -> String {
+        match &self.whole {
+            Some(project) => format!("keelway watch --project {project}"),
+            None => format!("keelway watch {}", self.ids().join(" ")),
+        }
+    }
+
+    /// Adds what goes on in the project: once, and with `--follow` whenever there is more.
+    async fn join(&mut self) -> Result<(), CliError> {
+        let Some(project) = self.whole.clone().filter(|_| self.how.follow || self.all.is_empty()) else { return Ok(()) };
+        let query = [("project", project.as_str()), ("open", "true")];
+        let first = self.all.is_empty();
+        for execution in pages::all::<ExecutionState>(self.api, &["sequence-execution"], &query).await? {
+            if self.all.len() < MOST {
+                self.add(find::Place { project: Some(project.to_string()), context: find::whole(&execution.context)? });
+            } else if first && self.all.iter().all(|known| known.context.as_str() != execution.context) {
+                return self.live.warn(&format!("warning: more than {MOST} deliveries go on: {MOST} of them are shown"));
+            }
+        }
+        Ok(())
     }
 
     /// The lines of the contexts that there are, with their places.
@@ -297,6 +328,7 @@ impl<'a> Watcher<'a> {
 
     /// Reads the states and, if they are to be shown, the new events. Whether anything was new.
     async fn look(&mut self) -> Result<bool, CliError> {
+        self.join().await?;
         let mut news: Vec<(usize, Option<Timestamp>, Entry)> = vec![];
         for index in 0..self.all.len() {
             if !self.how.watching.log && self.all[index].project.is_some() {

@@ -247,6 +247,53 @@ fn a_watch_in_a_pipe_prints_what_changes() {
     insta::assert_snapshot!(running.printed());
 }
 
+/// What goes on in the project, by the API.
+fn open(api: &Api, contexts: &[&str]) {
+    let all: Vec<Value> =
+        contexts.iter().map(|context| json!({"project": "shop", "shkeptncontext": context, "state": "started"})).collect();
+    api.can("GET /v1/sequence-execution", json!({"sequenceExecutions": all, "nextPageKey": 0, "now": NOW}));
+}
+
+#[test]
+fn without_a_context_a_watch_shows_what_goes_on_in_the_project() {
+    let api = shop();
+    open(&api, &[CARTS, NEW, CARTS]);
+    let mut running = crate::support::Running::start(&mut api.keelway(&["watch", "-p", "shop"]));
+    running.wait_for("→ keelway approve 139a703f");
+    let asked = api.lines();
+    assert!(asked.iter().any(|line| line.contains("open=true") && line.contains("project=shop")), "{asked:?}");
+    assert!(asked.iter().any(|line| line.contains(&format!("{CARTS}%2C{NEW}"))), "each is asked for once: {asked:?}");
+    let image = "registry.example/shop/payments:2.0.1";
+    let done = context(CARTS, "carts", "finished", &[passed("dev", 1, 5, "carts:1.4.0"), passed("staging", 5, 12, "carts:1.4.0")]);
+    let next = context(NEW, "payments", "finished", &[passed("dev", 7, 12, image), passed("staging", 17, 25, image)]);
+    show(&api, &[done, failed(), next]);
+    open(&api, &[]);
+    assert_eq!(running.ended(), 0);
+    assert!(!running.printed().contains("7500af7d"), "that was over: {}", running.printed());
+}
+
+#[test]
+fn what_begins_later_joins_a_watch_that_follows() {
+    let api = shop();
+    open(&api, &[CARTS]);
+    let mut running = crate::support::Running::start(&mut api.keelway(&["watch", "-p", "shop", "--follow"]));
+    running.wait_for("139a703f");
+    assert!(!running.printed().contains("c5cbb91e"), "{}", running.printed());
+    open(&api, &[CARTS, NEW]);
+    running.wait_for("c5cbb91e");
+    running.signal("INT");
+    assert_eq!(running.ended(), 130);
+}
+
+#[test]
+fn where_nothing_goes_on_a_watch_says_so() {
+    let api = shop();
+    open(&api, &[]);
+    let ran = api.run(&["watch", "-p", "shop"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, ""), "{ran:?}");
+    assert_eq!(ran.err, "nothing goes on in project shop: keelway get sequences -p shop lists what there was\n");
+}
+
 #[test]
 fn a_stage_that_was_not_reached_counts() {
     let api = Api::start();
