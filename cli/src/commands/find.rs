@@ -5,11 +5,14 @@ use crate::api_error::ApiError;
 use crate::error::CliError;
 use crate::pages::{self, List};
 use crate::words::{SHORT, age, short_ids, version};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::time::Timestamp;
 use keelway_wire::http::{ProjectState, SequencePage, SequenceState};
 use std::fmt::Write;
 
+/// So many contexts are looked up at a time.
+const AT_ONCE: usize = 8;
 /// More projects than this are not searched.
 const PROJECTS: usize = 50;
 
@@ -44,16 +47,36 @@ pub struct Place {
 /// # Errors
 /// Several begin with it; the API.
 pub async fn place(api: &Api, project: Option<&ProjectName>, given: &Context) -> Result<Place, CliError> {
-    let as_given = || Place { project: project.map(ToString::to_string), context: given.clone() };
-    if is_whole(given.as_str()) {
-        return Ok(as_given());
-    }
-    let (states, now) = like(api, project, given).await?;
-    match states.as_slice() {
-        [] => Ok(as_given()),
-        [state] => Ok(Place { project: Some(state.project.clone()), context: whole(&state.shkeptncontext)? }),
-        several => Err(ambiguous(given, several, now)),
-    }
+    let found = places(api, project, std::slice::from_ref(given)).await?;
+    Ok(found.into_iter().next().unwrap_or_else(|| as_given(project, given)))
+}
+
+/// The contexts that are meant, in the same order.
+///
+/// # Errors
+/// As [`place`].
+pub async fn places(api: &Api, project: Option<&ProjectName>, given: &[Context]) -> Result<Vec<Place>, CliError> {
+    let Some(short) = given.iter().find(|given| !is_whole(given.as_str())) else {
+        return Ok(given.iter().map(|given| as_given(project, given)).collect());
+    };
+    let projects = &searched(api, project, short).await?;
+    let each = stream::iter(given).map(async |given| {
+        if is_whole(given.as_str()) {
+            return Ok(as_given(project, given));
+        }
+        let (states, now) = like_in(api, projects, given).await?;
+        match states.as_slice() {
+            [] => Ok(as_given(project, given)),
+            [state] => Ok(Place { project: Some(state.project.clone()), context: whole(&state.shkeptncontext)? }),
+            several => Err(ambiguous(given, several, now)),
+        }
+    });
+    each.buffered(AT_ONCE).try_collect().await
+}
+
+/// A context as it was given, wherever it is.
+pub fn as_given(project: Option<&ProjectName>, given: &Context) -> Place {
+    Place { project: project.map(ToString::to_string), context: given.clone() }
 }
 
 impl Place {
@@ -86,6 +109,11 @@ pub async fn like(
     project: Option<&ProjectName>,
     given: &Context,
 ) -> Result<(Vec<SequenceState>, Option<Timestamp>), CliError> {
+    like_in(api, &searched(api, project, given).await?, given).await
+}
+
+/// The projects in which a context is searched for.
+async fn searched(api: &Api, project: Option<&ProjectName>, given: &Context) -> Result<Vec<String>, CliError> {
     let projects = match project {
         Some(project) => vec![project.to_string()],
         None => projects(api).await?,
@@ -94,11 +122,15 @@ pub async fn like(
         let n = projects.len();
         return Err(CliError::Failed(format!("there are {n} projects to search for context {given}: say which by --project")));
     }
+    Ok(projects)
+}
+
+async fn like_in(api: &Api, projects: &[String], given: &Context) -> Result<(Vec<SequenceState>, Option<Timestamp>), CliError> {
     let exact = is_whole(given.as_str()) || given.as_str().chars().count() < SHORT;
     let field = if exact { "keptnContext" } else { "contextPrefix" };
     let (mut states, mut now) = (vec![], None);
     for project in projects {
-        let page: SequencePage = api.get(&["sequence", &project], &[(field, given.as_str()), ("pageSize", "100")]).await?;
+        let page: SequencePage = api.get(&["sequence", project], &[(field, given.as_str()), ("pageSize", "100")]).await?;
         now = Timestamp::parse(&page.extra.now).or(now);
         states.extend(page.items);
     }

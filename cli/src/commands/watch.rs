@@ -66,14 +66,11 @@ impl How {
 pub async fn watch(api: &Api, project: Option<&ProjectName>, contexts: &[Context], how: How) -> Result<(), CliError> {
     let mut watcher = Watcher::new(api, how);
     watcher.whole = project.filter(|_| contexts.is_empty()).cloned();
-    for given in contexts {
-        let place = if how.sure {
-            find::Place { project: project.map(ToString::to_string), context: given.clone() }
-        } else {
-            find::place(api, project, given).await?
-        };
-        watcher.add(place);
-    }
+    let places = match how.sure {
+        true => contexts.iter().map(|given| find::as_given(project, given)).collect(),
+        false => find::places(api, project, contexts).await?,
+    };
+    places.into_iter().for_each(|place| watcher.add(place));
     let watched = async {
         match how.watching.timeout {
             None => Ok(watcher.until_done(how).await),

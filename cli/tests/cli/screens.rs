@@ -223,6 +223,8 @@ fn a_watch_draws_its_lines_again_in_their_place() {
     let api = shop();
     let screen = Screen::start(&mut api.keelway(&["watch", "139a703f", "7500af7d", "c5cbb91e"]), 100, 24);
     screen.wait_for("→ keelway approve 139a703f");
+    let asked = api.lines();
+    assert_eq!(asked.iter().filter(|line| line.starts_with("GET /v1/project?")).count(), 1, "however many contexts: {asked:?}");
     // It goes on: the question goes away, the line changes in its place.
     let image = "registry.example/shop/payments:2.0.1";
     let done = context(CARTS, "carts", "finished", &[passed("dev", 1, 5, "carts:1.4.0"), passed("staging", 5, 12, "carts:1.4.0")]);
