@@ -1,4 +1,5 @@
-//! Series whose bounds were computed a second way, by going through the differences of all pairs, and those that are special.
+//! Series whose bounds R computed, or that were computed a second way, by going through the differences of all pairs; and those that
+//! are special.
 
 use super::*;
 use proptest::prelude::*;
@@ -39,6 +40,41 @@ fn bounds_are_where_the_statistic_is_a_quantile() {
         (shift.lower - 6.0).abs() < 1e-6 && (shift.upper - 39.0).abs() < 1e-6 && (shift.estimate - 22.5).abs() < 1e-6,
         "{shift:?}"
     );
+}
+
+/// What R's `wilcox.test` says of two series, whose algorithm Kayenta has: `wilcoxon.R` writes the file.
+#[derive(serde::Deserialize)]
+struct Said {
+    confidence: f64,
+    baseline: Vec<f64>,
+    canary: Vec<f64>,
+    lower: f64,
+    upper: f64,
+    estimate: f64,
+}
+
+/// R looks for a root until it is this near.
+const NEAR: f64 = 1.5e-4;
+
+#[test]
+fn r_says_the_same() {
+    let all: Vec<Said> = serde_json::from_str(include_str!("wilcoxon.json")).unwrap();
+    assert_eq!(all.len(), 40);
+    for (at, said) in all.iter().enumerate() {
+        let found = compare(&said.baseline, &said.canary, &Settings { confidence: said.confidence, ..Settings::default() });
+        let shift = found.shift.unwrap();
+        let near = |found: f64, said: f64| (found - said).abs() < NEAR;
+        assert!(
+            near(shift.lower, said.lower) && near(shift.upper, said.upper),
+            "{at}: {shift:?}, not {} to {}",
+            said.lower,
+            said.upper
+        );
+        // Between two steps, every shift is the median.
+        let [x, y] = [&said.canary, &said.baseline].map(|values| Sample::new(values, None));
+        let is_between_steps = statistic(&x, &y, shift.estimate) == 0.0;
+        assert!(is_between_steps || near(shift.estimate, said.estimate), "{at}: {shift:?}, not {}", said.estimate);
+    }
 }
 
 #[test]
