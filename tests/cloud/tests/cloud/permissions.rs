@@ -11,17 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 type Actions = BTreeMap<String, BTreeSet<String>>;
 
 /// What a role allows and no test needs, and why.
-const UNSEEN: [(&str, &str, &str); 29] = [
+const UNSEEN: [(&str, &str, &str); 27] = [
     ("keelway-api", "kms:Decrypt", SECRETS),
     ("keelway-attempts", "kms:Decrypt", SECRETS),
     ("keelway-observer", "kms:Decrypt", SECRETS),
     ("keelway-webhooks", "kms:Decrypt", SECRETS),
     ("keelway-evaluations", "kms:Decrypt", SECRETS),
     ("keelway-evaluations", "sqs:GetQueueAttributes", MAPPINGS),
-    ("keelway-evaluations", "cloudwatch:GetMetricData", METRICS),
     ("keelway-evaluations", "aps:QueryMetrics", METRICS),
     ("keelway-evaluations", "sts:AssumeRole", METRICS),
-    ("keelway-evaluations", "secretsmanager:GetSecretValue", METRICS),
     ("keelway-deployers", "kms:Decrypt", SECRETS),
     ("keelway-deployers", "cloudwatch:GetMetricData", METRICS),
     ("keelway-deployers", "aps:QueryMetrics", METRICS),
@@ -48,7 +46,7 @@ const UNSEEN: [(&str, &str, &str); 29] = [
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
 const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
-const METRICS: &str = "the examples ask a Prometheus without credentials; secrets, roles, CloudWatch and signed requests are asserted against twins (shared/metrics, shared/aws)";
+const METRICS: &str = "what the deployers ask is a Prometheus without credentials; roles and signed requests are asserted against twins (shared/metrics, shared/aws)";
 const WINDOWS: &str = "an evaluation waits for more than a quarter of an hour only if its window ends then";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 
