@@ -1,5 +1,5 @@
-//! Series whose bounds R computed, or that were computed a second way, by going through the differences of all pairs; and those that
-//! are special.
+//! Series whose bounds R computed, or that were computed a second way, by going through the differences of all pairs; and those
+//! that are special.
 
 use super::*;
 use proptest::prelude::*;
