@@ -27,6 +27,8 @@ MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # other features, and build everything a second time.
 IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model", "--test=scale")
 SLOWEST = 10
+# So many tests more than there are processors run at a time: those with a git host wait for a third of their time and more.
+WAITING = 2
 # `make test` plays at most so many seeds of each simulation, so that people and continuous integration run the same within half an
 # hour, a build of everything included. `make simulate` plays all. docs/decisions/0108 has the figures.
 TESTED_SEEDS = "1000"
@@ -43,7 +45,8 @@ def nextest(*words, **variables):
     """A command of cargo-nextest; its exit code. It gives way to whatever else runs: the suite on the local cloud waits for
     answers."""
     program = environment.ensure("test").parent / "cargo-nextest"
-    return subprocess.run([str(program), "nextest", *words], cwd=ROOT, env={**os.environ, **variables}, preexec_fn=lambda: os.nice(10)).returncode
+    threads = f"--test-threads={(os.cpu_count() or 2) + WAITING}"
+    return subprocess.run([str(program), "nextest", *words, threads], cwd=ROOT, env={**os.environ, **variables}, preexec_fn=lambda: os.nice(10)).returncode
 
 
 class Cloud:
