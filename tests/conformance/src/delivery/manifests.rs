@@ -152,7 +152,7 @@ const VERDICTS: [&str; 7] = ["pass", "pass", "warning", "fail", "errored", "unev
 /// Returns what the evaluations come to, by stage.
 pub fn evaluate(pipeline: &mut Pipeline, drawn: u64) -> Vec<(String, String)> {
     let soaking = pipeline.environments.iter_mut().filter(|environment| environment.soak.is_some());
-    let evaluated = soaking.filter(|_| drawn % 5 > 0).enumerate().map(|(n, environment)| {
+    let evaluated = soaking.filter(|_| !drawn.is_multiple_of(5)).enumerate().map(|(n, environment)| {
         let drawn = drawn / 5 + n as u64;
         environment.evaluation = Some(EvaluationSpec { service: SERVICE.into(), stage: None, strict: drawn.is_multiple_of(2) });
         (environment.name.clone(), VERDICTS[(drawn / 2) as usize % VERDICTS.len()].to_owned())
