@@ -149,6 +149,13 @@ impl Observer {
         lines
     }
 
+    /// Whether an attempt at a message failed after it had asked for a commit: on a busy machine the commit counts and its answer
+    /// is lost, and the next attempt finds it done.
+    pub fn may_have_committed(&self, context: &str, id: &str) -> bool {
+        let asked = |line: &Line| ["UpdateItem", "TransactWriteItems"].iter().any(|write| line.text("requests").contains(write));
+        self.lines(context).iter().any(|line| line.id() == id && !line.is_done() && asked(line))
+    }
+
     /// How often an event has come, by its source and id.
     pub fn arrivals(&self, event: &Value) -> usize {
         lock(&self.books).arrivals.get(&identity(event)).copied().unwrap_or_default()

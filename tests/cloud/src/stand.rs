@@ -119,7 +119,13 @@ impl<'a> CloudStand<'a> {
             self.recorded_as_invalid(event, sent)?;
             Some(Said::Handled(Handled::Invalid))
         } else {
-            said(self.handled(context, Root::Outside, &before)?.as_ref())
+            let line = self.handled(context, Root::Outside, &before)?;
+            match said(&line) {
+                Some(Said::Handled(Handled::Settled)) if self.observer.may_have_committed(context, line.id()) => {
+                    Some(Said::Handled(Handled::Committed))
+                }
+                said => said,
+            }
         };
         Ok(Answer { said, problem: String::new() })
     }
