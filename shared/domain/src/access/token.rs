@@ -45,9 +45,9 @@ pub struct Previous {
 pub enum End {
     /// The time of its token was over.
     Expired,
-    /// It was replaced by another one.
+    /// Its token was given another one.
     Rotated,
-    /// Its token was.
+    /// Its token was revoked.
     Revoked,
 }
 

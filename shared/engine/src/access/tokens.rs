@@ -247,29 +247,16 @@ impl<P: Ports> Access<P> {
         item.as_ref().map(Held::read).transpose().map(Option::flatten)
     }
 
-    /// A page of tokens by name, and the name with which the next one begins.
+    /// A page of tokens by name, and the name after which the next one begins.
     ///
     /// # Errors
     /// A port fails.
     pub async fn tokens(&self, after: Option<&TokenName>, limit: u32) -> Result<(Vec<Held>, Option<String>), PortError> {
-        let mut cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
-        let mut all = vec![];
-        loop {
-            // What remains of revoked tokens is passed over, so that pages are full.
-            let missing = limit.saturating_sub(u32::try_from(all.len()).unwrap_or(limit));
-            let page = self.ports.query(&Query::table(TOKENS, missing).after(cursor)).await?;
-            for item in &page.items {
-                all.extend(Held::read(item)?);
-            }
-            cursor = page.next;
-            if cursor.is_none() || all.len() as u64 >= u64::from(limit) {
-                return Ok((all, cursor.map(|next| next.key.sk)));
-            }
-        }
+        self.tokens_within(None, after, limit).await
     }
 
     /// The same of the tokens that are valid in nothing but these projects. Pages are full, and the name is that of such a token.
-    /// Tokens are few, so all are read for this.
+    /// Many are read at once, however few are asked for: the tokens of others, and what remains of revoked ones, are passed over.
     ///
     /// # Errors
     /// A port fails.
@@ -279,23 +266,22 @@ impl<P: Ports> Access<P> {
         after: Option<&TokenName>,
         limit: u32,
     ) -> Result<(Vec<Held>, Option<String>), PortError> {
-        if within.is_none() {
-            return self.tokens(after, limit).await;
-        }
-        let (mut found, mut after): (Vec<Held>, _) = (vec![], after.cloned());
+        let mut cursor = after.map(|name| Cursor { key: token(name), index_sort: None });
+        let mut found: Vec<Held> = vec![];
         loop {
-            let (page, next) = self.tokens(after.as_ref(), PAGE).await?;
-            for held in page.into_iter().filter(|held| held.token.grant.is_within(within)) {
+            let page = self.ports.query(&Query::table(TOKENS, PAGE).after(cursor)).await?;
+            for item in &page.items {
+                let Some(held) = held_within(Some(item), within)? else { continue };
                 if found.len() as u64 >= u64::from(limit) {
                     let last = found.last().map(|held| held.token.name.to_string());
                     return Ok((found, last));
                 }
                 found.push(held);
             }
-            match next.and_then(|next| TokenName::new(&next).ok()) {
-                Some(next) => after = Some(next),
-                None => return Ok((found, None)),
+            if page.next.is_none() {
+                return Ok((found, None));
             }
+            cursor = page.next;
         }
     }
 
