@@ -193,6 +193,10 @@ impl<'a> Watcher<'a> {
         let Some(project) = self.whole.clone().filter(|_| self.how.follow || self.all.is_empty()) else { return Ok(()) };
         let query = [("project", project.as_str()), ("open", "true")];
         let first = self.all.is_empty();
+        // What is over makes room.
+        if self.all.len() >= MOST {
+            self.all.retain(|watched| !watched.state.as_ref().is_some_and(SequenceState::is_over));
+        }
         for execution in pages::all::<ExecutionState>(self.api, &["sequence-execution"], &query).await? {
             if self.all.len() < MOST {
                 self.add(find::Place { project: Some(project.to_string()), context: find::whole(&execution.context)? });

@@ -288,6 +288,20 @@ fn what_begins_later_joins_a_watch_that_follows() {
 }
 
 #[test]
+fn what_is_over_makes_room_in_a_watch_that_follows() {
+    let api = shop();
+    let many: Vec<String> = (0..100).map(|n| format!("{n:08}-cedc-483a-8f5f-3a4f2b0f6a51")).collect();
+    let states: Vec<Value> = many.iter().map(|one| context(one, "carts", "finished", &[passed("dev", 1, 5, "carts:1")])).collect();
+    show(&api, &states);
+    open(&api, &many.iter().map(String::as_str).collect::<Vec<_>>());
+    let running = crate::support::Running::start(&mut api.keelway(&["watch", "-p", "shop", "--follow"]));
+    running.wait_for("00000099");
+    show(&api, &[behind()]);
+    open(&api, &[NEW]);
+    running.wait_for("c5cbb91e");
+}
+
+#[test]
 fn where_nothing_goes_on_a_watch_says_so() {
     let api = shop();
     open(&api, &[]);
