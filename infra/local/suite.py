@@ -29,8 +29,8 @@ IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--t
 SLOWEST = 10
 # So many tests more than there are processors run at a time: those with a git host wait for a third of their time and more.
 WAITING = 2
-# `make test` plays at most so many seeds of each simulation, so that people and continuous integration run the same within half an
-# hour, a build of everything included. `make simulate` plays all. docs/decisions/0108 has the figures.
+# `make test` plays at most so many seeds of each simulation: people and continuous integration run the same. `make simulate` plays
+# all (docs/decisions/0108).
 TESTED_SEEDS = "1000"
 # Of each test that failed, so many lines are said again at the very end, where a log that somebody cuts still has them.
 FAILURE_LINES = 6
@@ -41,9 +41,16 @@ CLOUD_TEST = re.compile(r"^test (\S.*?) \.\.\. \w+ <([0-9.]+)s>$", re.MULTILINE)
 CLOUD_FAILURE = re.compile(r"^---- (\S.*?) ----\n(.*?)(?=^---- |^test result)", re.MULTILINE | re.DOTALL)
 
 
+def report():
+    """What nextest writes of its last run."""
+    return run.target().parent / "nextest" / "default" / "junit.xml"
+
+
 def nextest(*words, **variables):
     """A command of cargo-nextest; its exit code. It gives way to whatever else runs: the suite on the local cloud waits for
     answers."""
+    # A run that does not come so far has no report, and not that of the run before.
+    report().unlink(missing_ok=True)
     program = environment.ensure("test").parent / "cargo-nextest"
     threads = f"--test-threads={(os.cpu_count() or 2) + WAITING}"
     return subprocess.run([str(program), "nextest", *words, threads], cwd=ROOT, env={**os.environ, **variables}, preexec_fn=lambda: os.nice(10)).returncode
@@ -89,22 +96,22 @@ class Cloud:
         return [(f"cloud {name}", said) for name, said in failed] or [("cloud", "\n".join(log.splitlines()[-FAILURE_LINES:]))]
 
 
-def times(profile):
+def cases():
+    """(executable, test) of every test that nextest ran."""
+    if not report().exists():
+        return []
+    return [(suite.get("name").removeprefix("keelway-"), case)
+            for suite in xml.parse(report()).getroot().iter("testsuite") for case in suite.iter("testcase")]
+
+
+def times():
     """(executable, test, seconds) of every test that nextest ran."""
-    report = run.target().parent / "nextest" / profile / "junit.xml"
-    if not report.exists():
-        return []
-    return [(suite.get("name").removeprefix("keelway-"), case.get("name"), float(case.get("time")))
-            for suite in xml.parse(report).getroot().iter("testsuite") for case in suite.iter("testcase")]
+    return [(executable, case.get("name"), float(case.get("time"))) for executable, case in cases()]
 
 
-def failures(profile):
+def failures():
     """(test, what it said) of every test that nextest saw fail."""
-    report = run.target().parent / "nextest" / profile / "junit.xml"
-    if not report.exists():
-        return []
-    return [(f"{suite.get('name').removeprefix('keelway-')} {case.get('name')}", failed.text or "")
-            for suite in xml.parse(report).getroot().iter("testsuite") for case in suite.iter("testcase")
+    return [(f"{executable} {case.get('name')}", failed.text or "") for executable, case in cases()
             for failed in case if failed.tag in ("failure", "error")]
 
 
@@ -143,8 +150,8 @@ def everything():
         on_cloud = cloud.follow()
     finally:
         cloud.stop()
-    tell(times("default") + cloud.times())
-    tell_failures(failures("default") + cloud.failures())
+    tell(times() + cloud.times())
+    tell_failures(failures() + cloud.failures())
     say(f"every test took {time.monotonic() - began:.0f} s: {'passed' if in_memory and on_cloud else 'FAILED'}")
     return in_memory and on_cloud
 
@@ -159,7 +166,8 @@ def fast():
 def simulate():
     """Plays every seed of each simulation; whether the invariants held."""
     held = nextest("run", "--workspace", "--test=conformance", "-E", "test(/every_seed/)") == 0
-    tell(times("default"))
+    tell(times())
+    tell_failures(failures())
     return held
 
 
