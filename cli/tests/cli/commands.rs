@@ -150,7 +150,8 @@ fn several_contexts_in_one_timeline_and_the_exit_code() {
 #[test]
 fn a_watch_waits_for_what_is_still_to_come() {
     let api = Api::start();
-    let waiting = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z", "waits": {"reason": "approval", "since": "2026-11-21T08:00:00Z", "task": "approval"}});
+    let waiting = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval",
+        "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z", "waits": {"reason": "approval", "since": "2026-11-21T08:00:00Z", "task": "approval"}});
     let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval", "executions": [waiting]});
     api.world().events = delivery("context-a", "pass")[..3].to_vec();
     api.can("GET /v1/sequence/shop", json!({"states": [open]}));
@@ -184,7 +185,8 @@ fn whoever_stops_watching_is_told_that_it_goes_on() {
     let api = Api::start();
     let waits = json!({"reason": "approval", "since": "2026-11-21T08:00:00Z", "task": "approval"});
     let execution = json!({"id": "x", "stage": "prod", "sequence": "delivery", "state": "waitingForApproval", "tasks": [], "acceptedAt": "2026-11-21T08:00:00Z", "waits": waits});
-    let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval", "executions": [execution]});
+    let open = json!({"service": "carts", "project": "shop", "shkeptncontext": "context-a", "state": "waitingForApproval",
+        "executions": [execution]});
     api.can("GET /v1/sequence/shop", json!({"states": [open]}));
     let mut command = api.keelway(&["watch", "context-a", "-p", "shop"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -107,7 +107,7 @@ impl Repository {
         let parent = match (&tip, start) {
             (Some(tip), _) => Some(tip.clone()),
             (None, Some(start)) => Some(self.commit_of(Some(start))?),
-            (None, None) if self.git.references("refs/heads/")?.is_empty() => None,
+            (None, None) if self.count_branches()? == 0 => None,
             (None, None) => return Err(Refused::Branch(branch.to_owned())),
         };
         let mut changes: Vec<Change> = vec![];

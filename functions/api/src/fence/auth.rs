@@ -216,15 +216,16 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
         return providers.accept(text, api.access().now()).await;
     }
     if has_form(text) && secret_of(text).is_none() {
-        let detail = "x-token: this is no token: one of `keelway token create` is keelway_<name>_ and 64 hexadecimal digits. It was cut off \
-                      or mistyped: copy it again, whole";
+        let detail = "x-token: this is no token: one of `keelway token create` is keelway_<name>_ and 64 hexadecimal digits. It was \
+                      cut off or mistyped: copy it again, whole";
         return Err(Refused::new(StatusCode::UNAUTHORIZED, "mistyped token", detail));
     }
     Err(Refused::new(
         StatusCode::UNAUTHORIZED,
         "unknown token",
-        "x-token: this token is not known here: it is mistyped, or for another installation, or was revoked long ago. `make env` prints the \
-         local one, the stack's parameters say which hash is expected, and an administrator makes others with `keelway token create`",
+        "x-token: this token is not known here: it is mistyped, or for another installation, or was revoked long ago. `make env` \
+         prints the local one, the stack's parameters say which hash is expected, and an administrator makes others with \
+         `keelway token create`",
     ))
 }
 

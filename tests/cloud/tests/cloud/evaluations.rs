@@ -83,7 +83,8 @@ impl<'a> Judged<'a> {
         let judged = Self { shell: Shell(bed), project };
         let project = &judged.project;
         let stages = json!({"stages": [{"name": "live", "sequences": []}]});
-        let source = json!({"apiVersion": "keelway.dev/v1", "kind": "MetricsSource", "metadata": {"name": "numbers", "namespace": project}, "spec": source});
+        let source = json!({"apiVersion": "keelway.dev/v1", "kind": "MetricsSource",
+            "metadata": {"name": "numbers", "namespace": project}, "spec": source});
         for manifest in [
             json!({"apiVersion": "keelway.dev/v1", "kind": "Project", "metadata": {"name": project}}),
             json!({"apiVersion": "spec.keptn.sh/0.2.3", "kind": "Shipyard", "metadata": {"name": project}, "spec": stages}),

@@ -46,7 +46,8 @@ const UNSEEN: [(&str, &str, &str); 27] = [
 ];
 const SECRETS: &str = "Secrets Manager decrypts in the caller's name, and the stacks of the tests have no key of their own";
 const MAPPINGS: &str = "Lambda wants it of a function whose queue it is to poll, also while it does not";
-const METRICS: &str = "what the deployers ask is a Prometheus without credentials; roles and signed requests are asserted against twins (shared/metrics, shared/aws)";
+const METRICS: &str = "what the deployers ask is a Prometheus without credentials; roles and signed requests are \
+                       asserted against twins (shared/metrics, shared/aws)";
 const WINDOWS: &str = "an evaluation waits for more than a quarter of an hour only if its window ends then";
 const IMAGES: &str = "Lambda reads an image in the name of whoever updates the code; the local cloud reads none";
 

@@ -126,8 +126,8 @@ pub const FIELDS: &[Row] = &[
         "ClusterRef",
         &["namespace"],
         Outside(&[
-            "{apiVersion: pipelines.weave.works/v1alpha1, kind: Pipeline, HEAD{appRef: {apiVersion: x.io/v1, kind: Thing, name: t}, environments: [{name: dev, \
-         targets: [{namespace: a, clusterRef: {name: quuxcluster, namespace: ~}}]}]}}",
+            "{apiVersion: pipelines.weave.works/v1alpha1, kind: Pipeline, HEAD{appRef: {apiVersion: x.io/v1, kind: Thing, name: t}, \
+         environments: [{name: dev, targets: [{namespace: a, clusterRef: {name: quuxcluster, namespace: ~}}]}]}}",
         ]),
     ),
     (

@@ -92,7 +92,8 @@ fn canary(bed: &Bed) -> Outcome {
     let base = format!("/v1/deploymentConfigs/{}%3Agreeter", scene.project);
     let latest = json!({"namespace": scene.project, "name": "greeter-4", "config": "greeter", "version": 4, "attempt": 1, "status": "Running",
         "message": "image change", "details": {"message": "", "causes": []}, "images": {}, "since": "2026-11-27T10:00:00.000Z", "starts": true,
-        "desired": "run", "holds": true, "share": 20, "deployer": "keelway-strategies", "heard": "2026-11-27T10:00:30.000Z", "hooks": {"pre": "done", "mid": "ignored", "post": "runs"},
+        "desired": "run", "holds": true, "share": 20, "deployer": "keelway-strategies", "heard": "2026-11-27T10:00:30.000Z",
+        "hooks": {"pre": "done", "mid": "ignored", "post": "runs"},
         "progress": {"message": "something else: 99 %", "analysis": {"from": "2026-11-27T10:00:00.000Z", "to": "2026-11-27T10:01:00.000Z", "result": "fail",
             "message": "", "failures": 1, "samples": 60, "score": 50, "objectives": [
                 {"target": "live", "sli": "errors", "result": "fail", "value": 4, "baseline": 2, "targets": [{"criteria": "<=+50%", "targetValue": 3, "violated": true}]},
@@ -139,15 +140,18 @@ fn evaluated(bed: &Bed) -> Outcome {
     let page = |reason: &str, message: &str| {
         let promotion =
             json!({"revision": "v2", "phase": "waiting", "reason": reason, "message": message, "run": 2, "since": since});
-        let state = json!({"namespace": scene.project, "name": "carts", "reason": reason, "message": message, "run": {"revision": "v2", "number": 2},
-            "environments": [{"name": "staging", "targets": [], "healthy": {"revision": "v2", "since": since}},
+        let state = json!({"namespace": scene.project, "name": "carts", "reason": reason, "message": message,
+            "run": {"revision": "v2", "number": 2}, "environments": [{"name": "staging", "targets": [], "healthy": {"revision": "v2", "since": since}},
                 {"name": "prod", "targets": [], "healthy": {"revision": "v1", "since": since}, "promotion": promotion}]});
         let why = json!({"environments": [{"environment": "staging", "done": true, "reason": "", "message": ""},
-            {"environment": "prod", "done": false, "reason": reason, "message": message, "remedy": "keelway pipeline retry prod"}]});
-        let listed = json!({"items": [{"namespace": scene.project, "name": "carts", "environments": ["staging", "prod"], "revision": "v2",
+            {"environment": "prod", "done": false, "reason": reason, "message": message,
+                "remedy": "keelway pipeline retry prod"}]});
+        let listed = json!({"items": [{"namespace": scene.project, "name": "carts", "environments": ["staging", "prod"],
+            "revision": "v2",
             "reason": reason, "message": message}], "nextPageKey": "0"});
         let history = json!({"items": [], "commands": [], "nextPageKey": "0"});
-        let answers = json!({base.clone(): state, format!("{base}/explain"): why, format!("{base}/history"): history, "/v1/pipelines": listed});
+        let answers = json!({base.clone(): state, format!("{base}/explain"): why, format!("{base}/history"): history,
+            "/v1/pipelines": listed});
         open(bed, &scene.token, &answers, &format!("#/pipelines/{}/carts", scene.project))
     };
     let gate = "document.querySelectorAll('.matrix tbody tr')";
