@@ -17,6 +17,7 @@ the installed package is not changed. On top of what it checks:
   without permission; the emulator does them anyway, so a missing permission shows under `denied` only.
 """
 
+import functools
 import json
 import os
 import re
@@ -226,6 +227,15 @@ def _mend_boundaries():
     handlers.update(create=create_role, update=update_role)
 
 
+def _remember_policies():
+    """The emulator parses each policy of a role anew for each request of the role; here once for each text."""
+    from ministack.core import iam_evaluator as iam
+
+    parse = iam.parse_policy_document
+    parse_text = functools.lru_cache(maxsize=1024)(parse)
+    iam.parse_policy_document = lambda document: parse_text(document) if isinstance(document, str) else parse(document)
+
+
 def _mend_numbers():
     """A number from a parameter of the template reaches the emulator's poller as text, which stops the poller for ever."""
     from ministack.services import lambda_svc
@@ -389,6 +399,7 @@ def install(path):
     _mend_deployers()
     _mend_boundaries()
     _mend_numbers()
+    _remember_policies()
     _mend_rules()
     _mend_logs()
     _mend_pages()

@@ -6,6 +6,7 @@
 //! read consistently. Attempts that the client repeats by itself count once.
 
 use keelway_engine::item::Item;
+use keelway_engine::ports::Consistency;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,10 +78,11 @@ pub(crate) fn write_units(present: Option<&Item>, meant: Option<&Item>) -> f64 {
     units(size(present).max(size(meant)), 1024)
 }
 
-/// Counts items read consistently by key: each by itself, and one unit for each that does not exist.
-pub(crate) fn read_by_key<'a>(found: impl IntoIterator<Item = &'a Item>, missing: usize) {
+/// Counts items read by key: each by itself, and one unit for each that does not exist; half where they may be old.
+pub(crate) fn read_by_key<'a>(found: impl IntoIterator<Item = &'a Item>, missing: usize, consistency: Consistency) {
     let found: f64 = found.into_iter().map(|item| units(item.size(), 4096)).sum();
-    add(|usage| usage.read_units += found + units(0, 4096) * (missing as f64));
+    let strong = found + units(0, 4096) * (missing as f64);
+    add(|usage| usage.read_units += if consistency == Consistency::Strong { strong } else { strong / 2.0 });
 }
 
 /// Counts a page of a query: its items together.

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
 };
 use keelway_engine::item::{Item, Key, MAX_ITEM_BYTES};
-use keelway_engine::ports::{Condition, Cursor, Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Consistency, Condition, Cursor, Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
 
 const GET: &str = "dynamodb.GetItem";
 const BATCH_GET: &str = "dynamodb.BatchGetItem";
@@ -31,18 +31,18 @@ impl Store for Aws {
         let request = self.inner.dynamodb.get_item().table_name(self.table()).set_key(Some(codec::raw_key(key)));
         let answer = request.consistent_read(true).send().await.map_err(|error| port_error(GET, error))?;
         let item = answer.item.map(|raw| readable(GET, raw)).transpose()?;
-        meter::read_by_key(&item, usize::from(item.is_none()));
+        meter::read_by_key(&item, usize::from(item.is_none()), Consistency::Strong);
         Ok(item)
     }
 
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+    async fn get_batch(&self, keys: &[Key], consistency: Consistency) -> Result<(Vec<Item>, Vec<Key>), PortError> {
         if keys.is_empty() {
             return Ok((Vec::new(), Vec::new()));
         }
         meter::request(BATCH_GET);
         let wanted = KeysAndAttributes::builder()
             .set_keys(Some(keys.iter().map(codec::raw_key).collect()))
-            .consistent_read(true)
+            .consistent_read(consistency == Consistency::Strong)
             .build()
             .map_err(|error| refused(BATCH_GET, error.to_string()))?;
         let request = self.inner.dynamodb.batch_get_item().request_items(self.table(), wanted);
@@ -51,7 +51,7 @@ impl Store for Aws {
         let found = found.map(|raw| readable(BATCH_GET, raw)).collect::<Result<Vec<_>, _>>()?;
         let unread = answer.unprocessed_keys.into_iter().flatten().flat_map(|(_, left)| left.keys);
         let unread: Vec<Key> = unread.filter_map(|raw| codec::key(&raw)).collect();
-        meter::read_by_key(&found, keys.len().saturating_sub(unread.len() + found.len()));
+        meter::read_by_key(&found, keys.len().saturating_sub(unread.len() + found.len()), consistency);
         breathe(!unread.is_empty()).await;
         Ok((found, unread))
     }

@@ -15,7 +15,7 @@ use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_domain::time::Span;
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{
+use keelway_engine::ports::{Consistency, 
     Bus, BusEntry, Clock, Index, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
 use keelway_world::contract;
@@ -148,8 +148,8 @@ impl Store for Metered<'_> {
     async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
         self.0.get(key).await
     }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        self.0.get_batch(keys).await
+    async fn get_batch(&self, keys: &[Key], consistency: Consistency) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+        self.0.get_batch(keys, consistency).await
     }
     async fn query(&self, query: &Query) -> Result<Page, PortError> {
         self.0.query(query).await

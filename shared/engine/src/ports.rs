@@ -257,12 +257,25 @@ pub struct Leftover {
     pub deletes: Vec<Key>,
 }
 
-/// The table. Reads by key and queries of the table are strongly consistent.
+/// How new what a read returns is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Consistency {
+    /// Every write that was answered before the read.
+    Strong,
+    /// An item may be as it was before its last writes, each by itself. It costs half, and is good for what a condition protects.
+    Eventual,
+}
+
+/// The table. Reads of one item and queries of the table are strongly consistent.
 pub trait Store: Send + Sync {
     /// `GetItem`.
     fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Item>, PortError>> + Send;
     /// `BatchGetItem`, at most 100 different keys: what exists, in no particular order, and the keys left unread.
-    fn get_batch(&self, keys: &[Key]) -> impl Future<Output = Result<(Vec<Item>, Vec<Key>), PortError>> + Send;
+    fn get_batch(
+        &self,
+        keys: &[Key],
+        consistency: Consistency,
+    ) -> impl Future<Output = Result<(Vec<Item>, Vec<Key>), PortError>> + Send;
     /// `Query`.
     fn query(&self, query: &Query) -> impl Future<Output = Result<Page, PortError>> + Send;
     /// `BatchWriteItem`, at most 25 puts and deletes of different keys, without conditions.

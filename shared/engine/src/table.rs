@@ -1,7 +1,7 @@
 //! Loops over single requests: unprocessed items of batches, pages of queries, chunks of what is sent. All are bounded.
 
 use crate::item::{Item, Key};
-use crate::ports::{Bus, BusEntry, Leftover, PortError, Query, Queue, Store};
+use crate::ports::{Bus, BusEntry, Consistency, Leftover, PortError, Query, Queue, Store};
 use crate::protocol::Letter;
 use keelway_domain::event::CloudEvent;
 use std::collections::HashMap;
@@ -22,17 +22,26 @@ const READS: usize = 100;
 
 /// Reads items by key, strongly consistent; missing ones are absent from the map.
 pub async fn read(store: &impl Store, keys: &[Key]) -> Result<Items, PortError> {
-    let mut found = HashMap::new();
     if let [key] = keys {
-        found.extend(store.get(key).await?.map(|item| (item.key.clone(), item)));
-        return Ok(found);
+        return Ok(store.get(key).await?.map(|item| (item.key.clone(), item)).into_iter().collect());
     }
+    batch(store, keys, Consistency::Strong).await
+}
+
+/// The same for half of the read units: each item may be as it was before its last writes. Use it only where what follows from an
+/// old state is refused by a condition, and read again before anything else is said about it.
+pub async fn glance(store: &impl Store, keys: &[Key]) -> Result<Items, PortError> {
+    batch(store, keys, Consistency::Eventual).await
+}
+
+async fn batch(store: &impl Store, keys: &[Key], consistency: Consistency) -> Result<Items, PortError> {
+    let mut found = HashMap::new();
     for chunk in keys.chunks(READS) {
         let mut wanted = chunk.to_vec();
         wanted.sort();
         wanted.dedup();
         for _ in 0..BATCH_TRIES {
-            let (items, left) = store.get_batch(&wanted).await?;
+            let (items, left) = store.get_batch(&wanted, consistency).await?;
             found.extend(items.into_iter().map(|item| (item.key.clone(), item)));
             wanted = left;
             if wanted.is_empty() {

@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::raw::Raw;
 use crate::stack::Stack;
 use aws_sdk_eventbridge::types::Target;
-use aws_sdk_sqs::types::{MessageSystemAttributeName, QueueAttributeName};
+use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, MessageSystemAttributeName, QueueAttributeName};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often logs are read. Events arrive by themselves.
-const LOGS_EVERY: Duration = Duration::from_millis(80);
+const LOGS_EVERY: Duration = Duration::from_millis(150);
 /// How far back: a call's lines bear the time it ended, and calls end side by side.
 const BACK: Duration = Duration::from_secs(2);
 /// Every so many times from much further back: on a busy machine lines may be written long after the time they bear.
@@ -220,7 +220,7 @@ fn observer_name(stack: &Stack) -> String {
 async fn tap_bus(stack: &Stack) -> Result<String, Problem> {
     let name = observer_name(stack);
     let sqs = stack.sqs();
-    // What was received stays invisible until the end, which saves deleting it.
+    // What was received and could not be deleted stays invisible until the end.
     let made = sqs.create_queue().queue_name(&name).attributes(QueueAttributeName::VisibilityTimeout, "43200");
     let url =
         made.send().await.map_err(|error| Problem::of("the observer's queue", format!("{error:?}")))?.queue_url.unwrap_or_default();
@@ -247,10 +247,18 @@ async fn receive(stack: &Stack, queue: &str, books: &Mutex<Books>) -> Result<(),
     let request = request.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
     let answer = request.send().await.map_err(|error| Problem::of("ReceiveMessage", format!("{error:?}")))?;
     let mut arrived: Vec<(i64, Value)> = vec![];
+    let mut taken = vec![];
     for message in answer.messages() {
+        let handle = DeleteMessageBatchRequestEntry::builder().id(taken.len().to_string());
+        let handle = handle.set_receipt_handle(message.receipt_handle().map(str::to_owned)).build();
+        taken.extend(handle.ok());
         let body: Value = serde_json::from_str(message.body().unwrap_or_default()).unwrap_or_default();
         let sent = message.attributes().and_then(|all| all.get(&MessageSystemAttributeName::SentTimestamp));
         arrived.push((sent.and_then(|sent| sent.parse().ok()).unwrap_or_default(), body["detail"].clone()));
+    }
+    // The cloud looks at every message of a queue for each request about it, so those that stay would make it slow.
+    if !taken.is_empty() {
+        drop(stack.sqs().delete_message_batch().queue_url(queue).set_entries(Some(taken)).send().await);
     }
     let mut books = lock(books);
     for (sent, event) in arrived {

@@ -6,7 +6,7 @@ use crate::worker::Worker;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::checks::Rules;
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Consistency, Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
 use keelway_engine::secrets::{Known, SecretText, Secrets};
 
 /// A worker's ports, and the secrets that are known.
@@ -31,8 +31,8 @@ impl Store for AtOnce {
     async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
         block_on(self.worker.get(key))
     }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        block_on(self.worker.get_batch(keys))
+    async fn get_batch(&self, keys: &[Key], consistency: Consistency) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+        block_on(self.worker.get_batch(keys, consistency))
     }
     async fn query(&self, query: &Query) -> Result<Page, PortError> {
         block_on(self.worker.query(query))

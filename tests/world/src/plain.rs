@@ -4,7 +4,7 @@ use crate::core::{Core, Method};
 use crate::table::Begun;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Consistency, Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -105,8 +105,13 @@ impl Store for Plain {
     fn get(&self, key: &Key) -> impl Future<Output = Result<Option<Item>, PortError>> + Send {
         self.request(Method::Get, move || key.to_string(), move |core, _| core.table.get(key))
     }
-    fn get_batch(&self, keys: &[Key]) -> impl Future<Output = Result<(Vec<Item>, Vec<Key>), PortError>> + Send {
-        self.request(Method::GetBatch, move || list(keys), move |core, busy| core.table.get_batch(keys, busy))
+    fn get_batch(
+        &self,
+        keys: &[Key],
+        consistency: Consistency,
+    ) -> impl Future<Output = Result<(Vec<Item>, Vec<Key>), PortError>> + Send {
+        let act = move |core: &mut Core, busy| core.table.get_batch(keys, consistency, busy);
+        self.request(Method::GetBatch, move || list(keys), act)
     }
     fn query(&self, query: &Query) -> impl Future<Output = Result<Page, PortError>> + Send {
         self.request(Method::Query, move || format!("{query:?}"), move |core, _| core.table.query(query))

@@ -7,7 +7,7 @@ use crate::plain::Plain;
 use crate::queue::Received;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{
+use keelway_engine::ports::{Consistency, 
     Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
 use std::borrow::Cow;
@@ -111,14 +111,14 @@ impl Store for Worker {
         bend.answered(key);
         Ok(item.and_then(|item| seen(&**bend, key, item, By::Key)))
     }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        let Some(bend) = &self.bend else { return self.plain.get_batch(keys).await };
+    async fn get_batch(&self, keys: &[Key], consistency: Consistency) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+        let Some(bend) = &self.bend else { return self.plain.get_batch(keys, consistency).await };
         let moved: Vec<(Key, &Key)> = keys.iter().filter_map(|key| Some((bend.instead(key)?, key))).collect();
         let real = |key: &Key| moved.iter().find(|(_, asked)| *asked == key).map_or(key, |(real, _)| real).clone();
         let asked = |key: &Key| moved.iter().find(|(real, _)| real == key).map_or(key, |(_, asked)| asked).clone();
         let (items, left) = match moved.is_empty() {
-            true => self.plain.get_batch(keys).await?,
-            false => self.plain.get_batch(&keys.iter().map(real).collect::<Vec<_>>()).await?,
+            true => self.plain.get_batch(keys, consistency).await?,
+            false => self.plain.get_batch(&keys.iter().map(real).collect::<Vec<_>>(), consistency).await?,
         };
         let left: Vec<Key> = left.iter().map(asked).collect();
         keys.iter().filter(|key| !left.contains(key)).for_each(|key| bend.answered(key));

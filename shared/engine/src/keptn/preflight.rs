@@ -7,8 +7,8 @@ use crate::protocol::record;
 use crate::refusal::Refusal;
 use crate::sequences::commands::unknown_approval;
 use crate::sequences::domain_event::other_content;
-use crate::sequences::{Address, Loaded, Sequences, keys};
-use crate::table::Items;
+use crate::sequences::{Address, Loaded, Publishes, Sequences, keys};
+use crate::table::{self, Items};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{ProjectName, ServiceName};
@@ -31,7 +31,7 @@ pub enum Preflight {
         note: Option<String>,
         /// It was taken before; if that was not completed, it is now.
         known: bool,
-        /// What was read to check it.
+        /// What was read to check it, which may be old.
         read: Items,
     },
     /// The same event was accepted before: give the same answer, and do nothing.
@@ -126,7 +126,7 @@ impl<P: Ports> Sequences<P> {
 
     /// Whether an answer fits the task that its `triggeredid` names, and whether it already counts there.
     async fn answer_fits(&self, event: &CloudEvent, (task, kind): (&str, Kind)) -> Result<Preflight, Refusal> {
-        let given: String = event.triggered_id.as_deref().unwrap_or_default().chars().take(100).collect();
+        let given = given(event);
         let (named, trigger) = (event.text("project").unwrap_or_default(), RecordId::from_uuid(&given));
         let decides = task == APPROVAL && kind == Kind::Finished;
         let (Ok(project), Some(trigger)) = (ProjectName::new(named), trigger) else {
@@ -135,24 +135,46 @@ impl<P: Ports> Sequences<P> {
             return Err(Refusal::Invalid { field: "triggeredid", message });
         };
         let to = Address { project: project.clone(), context: event.context.clone(), execution: trigger.subject };
-        let (of_project, of_execution) = (projects::keys::project(&project), keys::execution(&to));
-        let mut wanted = vec![of_project.clone(), of_execution.clone()];
+        let mut wanted = vec![projects::keys::project(&project), keys::execution(&to)];
         // The payload that a `.finished` becomes part of.
         wanted.extend((kind == Kind::Finished).then(|| keys::record(&project, &to.context, &trigger)));
+        // Usually an answer fits, and then this shows it for half of the price. What is old may also look like an answer that does
+        // not, so everything else is said from what is read anew. A copy may look new, and would be published again.
+        if !decides && self.limits.publishes == Publishes::Own {
+            let glanced = table::glance(&self.ports, &wanted).await?;
+            let fits = self.fits(event, (&to, trigger), (kind, decides), glanced).await;
+            if matches!(fits, Ok(Preflight::Answer { note: None, known: false, .. })) {
+                return fits;
+            }
+        }
         let read = self.read(&wanted).await?;
-        let Some(item) = read.get(&of_project) else { return Err(self.projects().unknown(named).await?) };
-        let known = self.projects().read(&project, item).await?;
-        let x = match read.get(&of_execution).map(Loaded::read).transpose()? {
+        self.fits(event, (&to, trigger), (kind, decides), read).await
+    }
+
+    /// The same by what was `read` about it.
+    async fn fits(
+        &self,
+        event: &CloudEvent,
+        (to, trigger): (&Address, RecordId),
+        (kind, decides): (Kind, bool),
+        read: Items,
+    ) -> Result<Preflight, Refusal> {
+        let project = &to.project;
+        let Some(item) = read.get(&projects::keys::project(project)) else {
+            return Err(self.projects().unknown(project.as_str()).await?);
+        };
+        let known = self.projects().read(project, item).await?;
+        let x = match read.get(&keys::execution(to)).map(Loaded::read).transpose()? {
             Some(Loaded { x, .. }) if standing(&x, trigger) != Standing::Unknown => x,
-            _ if decides => return Err(unknown_approval(&project, &given)),
-            _ => return Err(unknown_trigger(&to, given)),
+            _ if decides => return Err(unknown_approval(project, &given(event))),
+            _ => return Err(unknown_trigger(to, given(event))),
         };
         let open = standing(&x, trigger) == Standing::Open;
         if let Some((field, message)) = mismatch(&x, kind, event).filter(|_| open) {
             return Err(Refusal::Invalid { field, message });
         }
         if decides {
-            return Ok(Preflight::Decision(to, trigger));
+            return Ok(Preflight::Decision(to.clone(), trigger));
         }
         match x.reactions.iter().find(|reaction| open && reaction.identity == identity(event)) {
             Some(present) if present.content != content(event) => Err(Refusal::Conflict(other_content(event))),
@@ -185,6 +207,11 @@ impl<P: Ports> Sequences<P> {
         let until = until.map(|until| format!(", or else at {}", until.rfc3339())).unwrap_or_default();
         Ok(Some(format!("no .started has come for this task: this .finished counts as soon as one comes{until}")))
     }
+}
+
+/// The id of a task trigger as a client gives it, as far as an error repeats it.
+fn given(event: &CloudEvent) -> String {
+    event.triggered_id.as_deref().unwrap_or_default().chars().take(100).collect()
 }
 
 fn unknown_trigger(to: &Address, given: String) -> Refusal {

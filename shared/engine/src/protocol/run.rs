@@ -28,10 +28,6 @@ pub trait Handler<S: Subject, E: Engine<S>>: Sync {
     fn reads(&self) -> Vec<Key> {
         vec![]
     }
-    /// The subject and what [`Handler::reads`] names, if they have just been read: not read again for the first try.
-    fn read(&self) -> Option<&Items> {
-        None
-    }
     /// Reads what else the decision needs, and decides. `found`: the subject, if it exists.
     fn decide(
         &self,
@@ -95,10 +91,7 @@ pub async fn run<S: Subject, E: Engine<S>>(engine: &E, cause: Cause, handler: &i
         }
         // The conflict may be with this worker's own write, whose answer was lost before the client repeated it.
         let cause = Cause { again: redelivered || lost > 0, ..cause };
-        let items = match handler.read().filter(|_| lost == 0) {
-            Some(read) => read.clone(),
-            None => table::read(engine.ports(), &wanted).await?,
-        };
+        let items = table::read(engine.ports(), &wanted).await?;
         let found: Option<Loaded<S>> = items.get(&key).map(Loaded::read).transpose()?;
         let repaid = match &found {
             Some(loaded) => owed::repay(engine, loaded, cause).await?,

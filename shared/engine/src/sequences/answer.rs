@@ -7,13 +7,15 @@ use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
 use crate::ports::{PortError, Ports, Written};
 use crate::projects;
-use crate::protocol::{Handled, Handler, Subject, Verdict, invalid, record, run, settle};
+use crate::protocol::{Change, Handled, Handler, Subject, Verdict, commit, invalid, record, run, settle};
 use crate::table::Items;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::{CloudEvent, EventType};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::ProjectName;
-use keelway_domain::sequences::{Bare, Decision, Execution, First, Flags, Input, ReactionKind, content, decide, events_needed};
+use keelway_domain::sequences::{
+    Bare, Decision, Execution, First, Flags, Input, ReactionKind, Transition, content, decide, events_needed,
+};
 use keelway_domain::time::Timestamp;
 
 pub(super) const UNKNOWN_TRIGGER: &str =
@@ -31,7 +33,6 @@ struct Answer<'a> {
     at: Timestamp,
     by_person: bool,
     cause: Cause,
-    read: Option<Items>,
 }
 
 impl<P: Ports> Sequences<P> {
@@ -66,22 +67,31 @@ impl<P: Ports> Sequences<P> {
                 if kind == ReactionKind::Started && self.first_started(&to, &trigger, event, at).await? {
                     return Ok(Handled::Committed);
                 }
-                run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause, read: None }).await
+                run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause }).await
             }
             Err(reason) => self.refuse(event, at, reason).await,
         }
     }
 
-    /// The same answer as a request, from what was read about it.
+    /// The same answer as a request. `glanced`: what was read to check it, which may be old. If it counts by that and the sequence
+    /// goes on, it is committed, because the commit has its condition. Everything else is decided from what is read anew.
     pub(super) async fn answer_from(
         &self,
         (to, trigger): (Address, RecordId),
         (kind, event): (ReactionKind, &CloudEvent),
         cause: Cause,
-        read: Option<Items>,
+        glanced: Option<Items>,
     ) -> Result<Handled, PortError> {
-        let at = cause.sent;
-        run(self, cause, &Answer { to, trigger, kind, event, at, by_person: false, cause, read }).await
+        let mut answer = Answer { to, trigger, kind, event, at: cause.sent, by_person: false, cause };
+        if let Some(items) = glanced {
+            match answer.commit_at_a_glance(self, &items).await? {
+                Some(true) => return Ok(Handled::Committed),
+                // The conflict may be with this worker's own write, whose answer was lost before the client repeated it.
+                Some(false) => answer.cause.again = true,
+                None => {}
+            }
+        }
+        run(self, answer.cause, &answer).await
     }
 
     /// Absorbs the first `.started` of an open task in one write, if it has no other data. `false`: decide about it.
@@ -117,7 +127,7 @@ impl<P: Ports> Sequences<P> {
             return self.refuse(&event, at, &reason).await;
         }
         let kind = ReactionKind::Finished;
-        run(self, cause, &Answer { to: to.clone(), trigger, kind, event: &event, at, by_person: true, cause, read: None }).await
+        run(self, cause, &Answer { to: to.clone(), trigger, kind, event: &event, at, by_person: true, cause }).await
     }
 }
 
@@ -133,41 +143,18 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
         wanted
     }
 
-    fn read(&self) -> Option<&Items> {
-        self.read.as_ref()
-    }
-
     async fn decide(&self, engine: &Sequences<P>, found: Option<&Loaded>, items: &Items) -> Result<Verdict<Execution>, PortError> {
         let Some(loaded) = found else { return self.to_nobody(engine).await.map(Verdict::Done) };
-        let x = &loaded.x;
-        let mut reading = Reading::of(engine, x, items).await?;
-        let completes = self.kind == ReactionKind::Finished || x.count(ReactionKind::Finished) > 0;
-        if completes && x.record == Some(self.trigger) {
-            reading.base = engine.base(x, items).await?;
-            reading.events = engine.events(x, &events_needed(x, self.kind)).await?;
-        }
-        let flags = Flags::default();
-        let input = match self.by_person {
-            true => Input::Decision(self.trigger, self.event, self.at),
-            false => Input::Reaction(self.trigger, self.kind, self.event, self.at),
-        };
-        match decide(x, input, &reading.facts(engine.ports.now(), self.cause, &flags)) {
-            Decision::Commit(transition) => {
-                let Some(mut change) = engine.change(loaded, *transition).await? else { return Ok(Verdict::Again) };
-                // A decision is an event of the commit's own record. A bare `.started` is kept in the execution, and the record
-                // has the answer that completes the task.
-                let kept = |bare: &Bare| (bare.at, &bare.source, &bare.id) == (self.at, &self.event.source, &self.event.id);
-                let recorded = || change.record.as_ref().is_some_and(|record| Bare::all(record).iter().any(kept));
-                if !self.by_person && !change.next.bare.iter().any(kept) && !recorded() {
-                    change.items.push(history::event(&engine.limits, &self.to.project, self.event, self.at, Recorded::None));
-                }
-                Ok(Verdict::Commit(Box::new(change)))
-            }
+        match self.decided(engine, loaded, items).await? {
+            Decision::Commit(transition) => match self.change(engine, loaded, *transition).await? {
+                Some(change) => Ok(Verdict::Commit(Box::new(change))),
+                None => Ok(Verdict::Again),
+            },
             Decision::Settle => Ok(Verdict::Settle),
             // A client sends again what was not answered, so the first request may have stopped half-way.
             Decision::Duplicate if self.cause.unqueued => Ok(Verdict::Settle),
             Decision::Duplicate => Ok(Verdict::Done(Handled::Settled)),
-            Decision::Late => self.late(engine, x).await.map(Verdict::Done),
+            Decision::Late => self.late(engine, &loaded.x).await.map(Verdict::Done),
             Decision::Noted => {
                 engine.keep(&self.to.project, self.event, self.at, Recorded::None).await?;
                 Ok(Verdict::Done(Handled::Recorded))
@@ -180,6 +167,54 @@ impl<P: Ports> Handler<Execution, Sequences<P>> for Answer<'_> {
 impl Answer<'_> {
     fn record(&self) -> Key {
         keys::record(&self.to.project, &self.to.context, &self.trigger)
+    }
+
+    async fn decided<P: Ports>(&self, engine: &Sequences<P>, loaded: &Loaded, items: &Items) -> Result<Decision, PortError> {
+        let x = &loaded.x;
+        let mut reading = Reading::of(engine, x, items).await?;
+        let completes = self.kind == ReactionKind::Finished || x.count(ReactionKind::Finished) > 0;
+        if completes && x.record == Some(self.trigger) {
+            reading.base = engine.base(x, items).await?;
+            reading.events = engine.events(x, &events_needed(x, self.kind)).await?;
+        }
+        let flags = Flags::default();
+        let input = match self.by_person {
+            true => Input::Decision(self.trigger, self.event, self.at),
+            false => Input::Reaction(self.trigger, self.kind, self.event, self.at),
+        };
+        Ok(decide(x, input, &reading.facts(engine.ports.now(), self.cause, &flags)))
+    }
+
+    /// The commit of a transition, with the answer itself if nothing else keeps it; `None`: the loaded state is old.
+    async fn change<P: Ports>(
+        &self,
+        engine: &Sequences<P>,
+        loaded: &Loaded,
+        transition: Transition,
+    ) -> Result<Option<Change<Execution>>, PortError> {
+        let Some(mut change) = engine.change(loaded, transition).await? else { return Ok(None) };
+        // A decision is an event of the commit's own record. A bare `.started` is kept in the execution, and the record has the
+        // answer that completes the task.
+        let kept = |bare: &Bare| (bare.at, &bare.source, &bare.id) == (self.at, &self.event.source, &self.event.id);
+        let recorded = || change.record.as_ref().is_some_and(|record| Bare::all(record).iter().any(kept));
+        if !self.by_person && !change.next.bare.iter().any(kept) && !recorded() {
+            change.items.push(history::event(&engine.limits, &self.to.project, self.event, self.at, Recorded::None));
+        }
+        Ok(Some(change))
+    }
+
+    /// Commits what follows from items that may be old, if the sequence goes on; whether the commit counted. `None`: nothing was
+    /// tried. An end starts what the project's shipyard says, so it is decided from what is new.
+    async fn commit_at_a_glance<P: Ports>(&self, engine: &Sequences<P>, items: &Items) -> Result<Option<bool>, PortError> {
+        let found = items.get(&keys::execution(&self.to)).map(Loaded::read).transpose()?;
+        let Some(loaded) = found.filter(|loaded| loaded.owes.is_none() && !self.cause.again) else { return Ok(None) };
+        match self.decided(engine, &loaded, items).await? {
+            Decision::Commit(transition) if transition.next.outcome.is_none() => {
+                let Some(change) = self.change(engine, &loaded, *transition).await? else { return Ok(None) };
+                commit(engine, Some(&loaded), &change, self.cause).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The execution does not exist, or it and its history have expired.

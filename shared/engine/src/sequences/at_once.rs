@@ -45,7 +45,7 @@ impl<P: Ports> Sequences<P> {
         }
     }
 
-    /// Takes an answer that fits its task. `read`: what the check has read about it, if it still holds. `known`: it was taken
+    /// Takes an answer that fits its task. `read`: what the check has read about it, which may be old. `known`: it was taken
     /// before, and is on the bus. What fails goes into the queue, whose function can wait.
     ///
     /// # Errors

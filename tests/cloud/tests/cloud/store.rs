@@ -7,7 +7,7 @@ use keelway_cloud_tests::events::fresh;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Consistency, Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
 use keelway_world::contract::{self, PROPERTIES};
 
 pub fn tests() -> Vec<Test<Bed>> {
@@ -43,8 +43,8 @@ impl Store for Metered<'_> {
     async fn get(&self, key: &Key) -> Result<Option<Item>, PortError> {
         self.0.get(key).await
     }
-    async fn get_batch(&self, keys: &[Key]) -> Result<(Vec<Item>, Vec<Key>), PortError> {
-        self.0.get_batch(keys).await
+    async fn get_batch(&self, keys: &[Key], consistency: Consistency) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+        self.0.get_batch(keys, consistency).await
     }
     async fn query(&self, query: &Query) -> Result<Page, PortError> {
         self.0.query(query).await

@@ -114,6 +114,7 @@ impl<S: Scenario> Sim<S> {
         world.core().queue.max_receives = u32::MAX;
         world.core().table.metered = false;
         world.core().table.stale_indexes = troubles.stale_indexes;
+        world.core().table.stale_reads = troubles.stale_indexes.then(|| Rng::new(rng.clone().bits() ^ 1));
         world.core().table.staged = troubles.staged.then(|| Rng::new(rng.clone().bits()));
         let slots = (0..=troubles.workers).map(|_| None).collect();
         Self {
@@ -160,6 +161,7 @@ impl<S: Scenario> Sim<S> {
             let mut core = self.world.core();
             core.faults = None;
             core.table.stale_indexes = false;
+            core.table.stale_reads = None;
             core.table.catch_up(usize::MAX);
         }
         scenario.come_to_an_end(self)?;

@@ -21,7 +21,7 @@ pub struct Troubles {
     pub trouble: f64,
     /// Batches leave something over, entries fail.
     pub leftovers: f64,
-    /// Indexes lag.
+    /// Indexes lag, and so do reads that are not strongly consistent.
     pub stale_indexes: bool,
     /// Longest time one request takes.
     pub tick: Span,

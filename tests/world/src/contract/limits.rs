@@ -2,7 +2,7 @@
 
 use super::{Broken, bump, refusal, same};
 use keelway_engine::item::{Attrs, Item, Key, MAX_ITEM_BYTES, MAX_PARTITION_BYTES, MAX_SORT_BYTES};
-use keelway_engine::ports::{Condition, Cursor, Index, Leftover, Query, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Consistency, Condition, Cursor, Index, Leftover, Query, Store, Transacted, Write, Written};
 
 /// The most that one page of a query holds, in bytes.
 const PAGE_BYTES: usize = 1 << 20;
@@ -38,10 +38,10 @@ pub(super) async fn counts<S: Store>(store: &S, pk: &str) -> Result<(), Broken> 
     let keys: Vec<Key> = items.iter().map(|item| item.key.clone()).collect();
     let puts: Vec<Write> = items.iter().cloned().map(put).collect();
     refusal("26 writes in a batch", store.put_batch(&items[..26], &[]).await)?;
-    refusal("101 reads in a batch", store.get_batch(&keys).await)?;
+    refusal("101 reads in a batch", store.get_batch(&keys, Consistency::Strong).await)?;
     refusal("101 writes in a transaction", store.transact(&puts).await)?;
     refusal("a key twice in a batch", store.put_batch(&items[..1], &keys[..1]).await)?;
-    refusal("a key twice in a read", store.get_batch(&[keys[0].clone(), keys[0].clone()]).await)?;
+    refusal("a key twice in a read", store.get_batch(&[keys[0].clone(), keys[0].clone()], Consistency::Strong).await)?;
     refusal("a key twice in a transaction", store.transact(&[puts[0].clone(), puts[0].clone()]).await)?;
     refusal("an empty partition key", store.write(&Write::Put(Item::new(Key::new("", "x")), Condition::Always)).await)?;
     refusal("an empty index key", store.write(&Write::Put(item(0).with("gp1", "").with("gs1", "x"), Condition::Always)).await)?;
@@ -66,7 +66,7 @@ pub(super) async fn keys<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
     for key in wrong {
         let item = Item::new(key.clone());
         refusal("a read", store.get(&key).await)?;
-        refusal("a read in a batch", store.get_batch(&[longest.clone(), key.clone()]).await)?;
+        refusal("a read in a batch", store.get_batch(&[longest.clone(), key.clone()], Consistency::Strong).await)?;
         refusal("a put", store.write(&put(item.clone())).await)?;
         refusal("an update", store.write(&bump(&key, 1)).await)?;
         refusal("a delete", store.write(&Write::Delete(key.clone(), Condition::Always)).await)?;
@@ -207,7 +207,7 @@ pub(super) async fn large_batch<S: Store>(store: &S, pk: &str) -> Result<(), Bro
     let mut wanted: Vec<Key> = (0..50).map(|i| item(i).key).collect();
     let mut found = vec![];
     while !wanted.is_empty() {
-        let (items, left) = store.get_batch(&wanted).await?;
+        let (items, left) = store.get_batch(&wanted, Consistency::Strong).await?;
         same("bytes in one answer", items.iter().map(Item::size).sum::<usize>() <= BATCH_BYTES, true)?;
         same("it gets on", left.len() < wanted.len(), true)?;
         found.extend(items.into_iter().map(|item| item.key));

@@ -2,7 +2,7 @@
 
 use super::{Broken, same};
 use keelway_engine::item::{Attrs, Item, Key};
-use keelway_engine::ports::{Condition, Cursor, Index, Leftover, Query, Store, Write};
+use keelway_engine::ports::{Consistency, Condition, Cursor, Index, Leftover, Query, Store, Write};
 use std::collections::BTreeSet;
 
 pub(super) async fn pages<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {
@@ -73,10 +73,24 @@ pub(super) async fn batches<S: Store>(store: &S, pk: &str) -> Result<(), Broken>
     todo.deletes = (0..5).map(|i| item(i).key).collect();
     todo.puts = (20..40).map(item).collect();
     write_all(store, &mut todo).await?;
-    let mut keys: Vec<Key> = (0..40).map(|i| item(i).key).collect();
-    let mut found = vec![];
+    let keys: Vec<Key> = (0..40).map(|i| item(i).key).collect();
+    let all: Vec<Item> = (5..40).map(item).collect();
+    same("what exists, each once", read_all(store, &keys, Consistency::Strong).await?, all.clone())?;
+    // Soon they are as new.
+    let mut eventual = vec![];
+    for _ in 0..100 {
+        eventual = read_all(store, &keys, Consistency::Eventual).await?;
+        if eventual == all {
+            break;
+        }
+    }
+    same("what exists, after a while", eventual, all)
+}
+
+async fn read_all<S: Store>(store: &S, keys: &[Key], consistency: Consistency) -> Result<Vec<Item>, Broken> {
+    let (mut keys, mut found) = (keys.to_vec(), vec![]);
     for _ in 0..30 {
-        let (items, left) = store.get_batch(&keys).await?;
+        let (items, left) = store.get_batch(&keys, consistency).await?;
         found.extend(items);
         keys = left;
         if keys.is_empty() {
@@ -84,7 +98,7 @@ pub(super) async fn batches<S: Store>(store: &S, pk: &str) -> Result<(), Broken>
         }
     }
     found.sort_by(|a, b| a.key.cmp(&b.key));
-    same("what exists, each once", found, (5..40).map(item).collect::<Vec<_>>())
+    Ok(found)
 }
 
 pub(super) async fn write_all<S: Store>(store: &S, todo: &mut Leftover) -> Result<(), Broken> {

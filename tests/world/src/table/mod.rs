@@ -11,7 +11,7 @@ use crate::quota::Throughput;
 use crate::rng::Rng;
 use crate::units::{self, INDEXES, Units};
 use keelway_engine::item::{Attr, Item, Key, Name};
-use keelway_engine::ports::{Condition, Leftover, PortError, Write, Written};
+use keelway_engine::ports::{Condition, Consistency, Leftover, PortError, Write, Written};
 use limits::refused;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,6 +44,10 @@ pub struct Table {
     indexes: [IndexTwin; 2],
     /// While set, indexes do not see new writes until [`Table::catch_up`].
     pub stale_indexes: bool,
+    /// While set, an eventually consistent read sees each item as it is or as it was before its last write, as drawn from this.
+    pub stale_reads: Option<Rng>,
+    /// Items as they were before their last write, while there are such reads.
+    before: BTreeMap<Key, Option<Arc<Item>>>,
     /// What it all cost.
     pub units: Units,
     /// Whether to count that; counting bytes takes a third of the time of a request.
@@ -65,6 +69,8 @@ impl Default for Table {
             items: BTreeMap::new(),
             indexes: Default::default(),
             stale_indexes: false,
+            stale_reads: None,
+            before: BTreeMap::new(),
             units: Units::default(),
             metered: true,
             throughput: None,
@@ -82,6 +88,8 @@ impl Table {
         Self {
             items: self.items.clone(),
             indexes: self.indexes.clone(),
+            stale_reads: self.stale_reads.clone(),
+            before: self.before.clone(),
             units: self.units.clone(),
             throughput: None,
             journal: vec![],
@@ -130,19 +138,28 @@ impl Table {
         if !self.admits_read(None, &key.pk) {
             return paid::throttled("GetItem");
         }
-        Ok(self.read(key))
+        Ok(self.read(key, Consistency::Strong))
     }
 
-    fn read(&mut self, key: &Key) -> Option<Item> {
-        let found = self.items.get(key).map(|item| (**item).clone());
+    fn read(&mut self, key: &Key, consistency: Consistency) -> Option<Item> {
+        let eventual = consistency == Consistency::Eventual;
+        let drawn = self.stale_reads.as_mut().filter(|_| eventual).is_some_and(|rng| rng.chance(50.0));
+        let past = self.before.get(key).filter(|_| drawn);
+        let found = past.map_or_else(|| self.items.get(key), Option::as_ref).map(|item| (**item).clone());
         if self.metered {
-            self.pay_read(None, &key.pk, units::read(found.as_ref().map_or(0, Item::size)));
+            let units = units::read(found.as_ref().map_or(0, Item::size));
+            self.pay_read(None, &key.pk, if eventual { units / 2.0 } else { units });
         }
         found
     }
 
     /// `BatchGetItem`, up to 16 MB; when `busy`, half of the keys are left over.
-    pub fn get_batch(&mut self, keys: &[Key], busy: bool) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+    pub fn get_batch(
+        &mut self,
+        keys: &[Key],
+        consistency: Consistency,
+        busy: bool,
+    ) -> Result<(Vec<Item>, Vec<Key>), PortError> {
         limits::keys("BatchGetItem", keys.iter(), 100)?;
         let most = if busy { keys.len() / 2 } else { keys.len() };
         let (mut now, mut bytes) = (0, 0);
@@ -161,7 +178,7 @@ impl Table {
             }
         }
         // From the last: the order of the answer is nobody's business.
-        let items = taken.into_iter().rev().filter_map(|key| self.read(key)).collect();
+        let items = taken.into_iter().rev().filter_map(|key| self.read(key, consistency)).collect();
         Ok((items, left))
     }
 
@@ -269,6 +286,9 @@ impl Table {
         }
         if !self.stale_indexes {
             self.catch_up(usize::MAX);
+        }
+        if self.stale_reads.is_some() {
+            self.before.insert(key.clone(), old.clone());
         }
         self.journal.push(Change { key, old, new });
     }

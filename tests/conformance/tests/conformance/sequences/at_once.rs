@@ -8,10 +8,12 @@ use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{CANCELLED, CloudEvent, EventType, Kind};
 use keelway_domain::shipyard::EVALUATION;
 use keelway_domain::time::Span;
+use keelway_engine::keptn::preflight::Preflight;
 use keelway_engine::sequences::{Limits, Publishes, Sequences, is_taken};
 use keelway_world::case::run;
 use keelway_world::core::{Fault, Method};
 use keelway_world::exec::{Task, block_on, step};
+use keelway_world::rng::Rng;
 use keelway_world::sequences::{Keptn, SequencesWorld, answered, takes};
 use keelway_world::story::Mode;
 use serde_json::Value;
@@ -125,6 +127,67 @@ fn what_cannot_be_handled_at_once_goes_into_the_queue() {
     assert!(stand.published("c1", "sh.keptn.event.test.triggered").is_none());
     stand.rest();
     assert!(stand.published("c1", "sh.keptn.event.test.triggered").is_some());
+}
+
+/// Reads that are not strongly consistent show half of the items as they were before their last write.
+fn forgetful(tasks: &[&str], seed: u64) -> Stand {
+    let limits = Limits { publishes: Publishes::Own, ..Limits::default() };
+    let stand = Stand::with(&shipyard(tasks, "release"), limits);
+    stand.world.core().table.stale_reads = Some(Rng::new(seed));
+    stand
+}
+
+/// What a check reads may be old: the execution before its last write, the record not there yet, the project before a change.
+#[test]
+fn an_answer_that_is_checked_by_what_is_old_is_never_refused_for_it() {
+    let mut again = 0;
+    for seed in 0..40 {
+        let stand = forgetful(&["build", "test", "verify"], seed);
+        stand.trigger("c1");
+        stand.rest();
+        for task in ["build", "test", "verify"] {
+            let open = stand.executions("c1")[0].record.expect("an open task").uuid().to_string();
+            for kind in [Kind::Started, Kind::Finished] {
+                let event = stand.event("dev", "c1", EventType::task(task, kind), Some(&open), &format!("{task}-{}", kind.as_str()));
+                let before = stand.world.core().request_count();
+                block_on(answered(&stand.engine, &event)).expect("nothing is in the way").expect("it fits");
+                again += u64::from(stand.world.core().request_count() - before > 6);
+            }
+        }
+        stand.rest();
+        let x = &stand.executions("c1")[0];
+        assert_eq!(x.results.len(), 3, "seed {seed}");
+        assert_eq!(stand.repeated(), vec![], "seed {seed}");
+        assert!(x.outcome.is_some(), "seed {seed}: it ended");
+    }
+    println!("{again} answers were read again");
+    assert!(again > 0, "nothing old was ever read");
+}
+
+/// An answer without its `.started` has its note, one after it has none, and a copy changes nothing.
+#[test]
+fn what_is_said_of_an_answer_that_does_not_count_is_never_old() {
+    for seed in 0..40 {
+        let stand = forgetful(&["build", "test"], seed);
+        stand.trigger("c1");
+        stand.rest();
+        let open = stand.executions("c1")[0].record.expect("an open task").uuid().to_string();
+        let say = |kind: Kind| stand.event("dev", "c1", EventType::task("build", kind), Some(&open), kind.as_str());
+        let looked = |event: &CloudEvent| block_on(stand.engine.preflight(event)).expect("it fits");
+        let noted = |looked: Preflight| match looked {
+            Preflight::Answer { note, known, .. } => (note.is_some(), known),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(noted(looked(&say(Kind::Finished))), (true, false), "seed {seed}: no .started yet");
+        block_on(answered(&stand.engine, &say(Kind::Started))).expect("nothing is in the way").expect("it fits");
+        assert_eq!(noted(looked(&say(Kind::Finished))), (false, false), "seed {seed}: it counts");
+        block_on(answered(&stand.engine, &say(Kind::Started))).expect("nothing is in the way").expect("a copy");
+        assert_eq!(stand.executions("c1")[0].reactions.len(), 1, "seed {seed}: a copy");
+        block_on(answered(&stand.engine, &say(Kind::Finished))).expect("nothing is in the way").expect("it fits");
+        let x = stand.executions("c1")[0].clone();
+        block_on(answered(&stand.engine, &say(Kind::Finished))).expect("nothing is in the way").expect("the task is over");
+        assert_eq!(stand.executions("c1")[0], x, "seed {seed}: the task is over");
+    }
 }
 
 /// With `Events=own`, an event is published if and only if a rule of another engine takes it.
