@@ -82,7 +82,7 @@ impl<P: Secrets + Clock + Clone> Kubernetes<P> {
 
 impl<P: Secrets + Clock + Clone> Clusters for Kubernetes<P> {
     async fn read(&self, name: &str, server: &Permitted, cluster: &Cluster, wanted: &[Wanted]) -> Result<Vec<Observed>, PortError> {
-        debug_assert_eq!(server.resource().name, cluster.server);
+        assert_eq!(server.resource().name, cluster.server, "the border permitted another server");
         let began = self.ports.now();
         let connection = match self.connection(name, cluster).await? {
             Ok(connection) => connection,

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
 };
 use keelway_engine::item::{Item, Key, MAX_ITEM_BYTES};
-use keelway_engine::ports::{Consistency, Condition, Cursor, Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Condition, Consistency, Cursor, Leftover, Page, PortError, Query, Store, Transacted, Write, Written};
 
 const GET: &str = "dynamodb.GetItem";
 const BATCH_GET: &str = "dynamodb.BatchGetItem";

@@ -15,8 +15,8 @@ use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_domain::time::Span;
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Consistency, 
-    Bus, BusEntry, Clock, Index, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
+use keelway_engine::ports::{
+    Bus, BusEntry, Clock, Consistency, Index, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
 use keelway_world::contract;
 use std::io::Write as _;

@@ -6,7 +6,9 @@ use crate::worker::Worker;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::checks::Rules;
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Consistency, Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::ports::{
+    Bus, BusEntry, Clock, Consistency, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
+};
 use keelway_engine::secrets::{Known, SecretText, Secrets};
 
 /// A worker's ports, and the secrets that are known.

@@ -4,7 +4,9 @@ use crate::core::{Core, Method};
 use crate::table::Begun;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Consistency, Bus, BusEntry, Clock, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written};
+use keelway_engine::ports::{
+    Bus, BusEntry, Clock, Consistency, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
+};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};

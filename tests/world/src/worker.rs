@@ -7,8 +7,8 @@ use crate::plain::Plain;
 use crate::queue::Received;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
-use keelway_engine::ports::{Consistency, 
-    Bus, BusEntry, Clock, Condition, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
+use keelway_engine::ports::{
+    Bus, BusEntry, Clock, Condition, Consistency, Leftover, Page, PortError, Query, Queue, Store, Transacted, Write, Written,
 };
 use std::borrow::Cow;
 use std::ops::Deref;

@@ -2,7 +2,7 @@
 
 use super::{Broken, bump, refusal, same};
 use keelway_engine::item::{Attrs, Item, Key, MAX_ITEM_BYTES, MAX_PARTITION_BYTES, MAX_SORT_BYTES};
-use keelway_engine::ports::{Consistency, Condition, Cursor, Index, Leftover, Query, Store, Transacted, Write, Written};
+use keelway_engine::ports::{Condition, Consistency, Cursor, Index, Leftover, Query, Store, Transacted, Write, Written};
 
 /// The most that one page of a query holds, in bytes.
 const PAGE_BYTES: usize = 1 << 20;

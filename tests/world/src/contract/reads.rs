@@ -2,7 +2,7 @@
 
 use super::{Broken, same};
 use keelway_engine::item::{Attrs, Item, Key};
-use keelway_engine::ports::{Consistency, Condition, Cursor, Index, Leftover, Query, Store, Write};
+use keelway_engine::ports::{Condition, Consistency, Cursor, Index, Leftover, Query, Store, Write};
 use std::collections::BTreeSet;
 
 pub(super) async fn pages<S: Store>(store: &S, pk: &str) -> Result<(), Broken> {

@@ -154,12 +154,7 @@ impl Table {
     }
 
     /// `BatchGetItem`, up to 16 MB; when `busy`, half of the keys are left over.
-    pub fn get_batch(
-        &mut self,
-        keys: &[Key],
-        consistency: Consistency,
-        busy: bool,
-    ) -> Result<(Vec<Item>, Vec<Key>), PortError> {
+    pub fn get_batch(&mut self, keys: &[Key], consistency: Consistency, busy: bool) -> Result<(Vec<Item>, Vec<Key>), PortError> {
         limits::keys("BatchGetItem", keys.iter(), 100)?;
         let most = if busy { keys.len() / 2 } else { keys.len() };
         let (mut now, mut bytes) = (0, 0);

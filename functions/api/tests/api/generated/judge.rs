@@ -5,6 +5,7 @@ use super::draw::Sent;
 use super::furnished::{Furnished, SECRETS};
 use crate::stand::{Answer, OTHER_TOKEN, TOKEN};
 use keelway_engine::item::Key;
+use keelway_world::table::Change;
 use serde_json::Value;
 
 /// What is written although a request is refused or only reads: what is remembered of requests and callers, and never what they are
@@ -62,6 +63,19 @@ pub fn changed(f: &Furnished, sent: &Sent, before: (usize, usize)) -> Option<Str
     }
     // A deletion that is repeated says again what follows from it: the first one may have stopped before.
     (sent.method != "DELETE" && outgoing(&core) != before).then(|| "it was not carried out, and sent something".to_owned())
+}
+
+/// Entries of the audit in which a handler did not say what it has done.
+pub fn unsaid(f: &Furnished) -> Option<String> {
+    let core = f.stand.world.core();
+    let entry = |one: &Change| {
+        one.new.as_ref().filter(|_| one.key.pk.starts_with("AUDIT#")).and_then(|item| item.text("j").map(str::to_owned))
+    };
+    let says = |entry: &String| {
+        serde_json::from_str::<Value>(entry).is_ok_and(|entry| entry["w"].as_str().is_some_and(|what| !what.is_empty()))
+    };
+    let silent = core.table.journal.iter().filter_map(entry).find(|entry| !says(entry));
+    silent.map(|entry| format!("say what was done, for the audit, by `caller.says(…)` in the handler: {entry}"))
 }
 
 /// How many events were published and messages sent.

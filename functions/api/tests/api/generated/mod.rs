@@ -103,7 +103,7 @@ async fn one(document: &Document, operation: &Operation, f: &mut Furnished, rng:
     let idle = answer.status >= 400 || sent.method == "GET";
     let told = judge::wrong(document, operation, &sent, &answer, f);
     let changed = if idle && !together { judge::changed(f, &sent, before) } else { None };
-    if let Some(wrong) = told.or(changed) {
+    if let Some(wrong) = told.or(changed).or_else(|| judge::unsaid(f)) {
         let text: String = answer.text.chars().take(1500).collect();
         return Err(format!("{wrong}\n{}\n{} {} {text}", sent.curl(), answer.status, answer.content_type));
     }

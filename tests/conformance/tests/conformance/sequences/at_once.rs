@@ -148,7 +148,8 @@ fn an_answer_that_is_checked_by_what_is_old_is_never_refused_for_it() {
         for task in ["build", "test", "verify"] {
             let open = stand.executions("c1")[0].record.expect("an open task").uuid().to_string();
             for kind in [Kind::Started, Kind::Finished] {
-                let event = stand.event("dev", "c1", EventType::task(task, kind), Some(&open), &format!("{task}-{}", kind.as_str()));
+                let event =
+                    stand.event("dev", "c1", EventType::task(task, kind), Some(&open), &format!("{task}-{}", kind.as_str()));
                 let before = stand.world.core().request_count();
                 block_on(answered(&stand.engine, &event)).expect("nothing is in the way").expect("it fits");
                 again += u64::from(stand.world.core().request_count() - before > 6);
