@@ -36,7 +36,7 @@ let keeping;
 
 function draw() {
   if (!token() || !whoami()) {
-    render(signInView({ then: start, error: problem }), root);
+    render(signInView({ then: start, error: problem, fail: (error) => { problem = error; draw(); } }), root);
     return;
   }
   const { parts } = route();
@@ -178,9 +178,13 @@ addEventListener("online", () => poll?.again());
 setInterval(() => poll && !document.hidden && draw(), 1000);
 
 try {
-  await finishSignIn();
+  // Whoever goes back through the provider's pages, or follows a link with a stray answer, stays signed in.
+  const refused = await finishSignIn().catch((error) => error);
   if (await restore()) await start();
-  else draw();
+  else {
+    problem = refused;
+    draw();
+  }
 } catch (error) {
   problem = error;
   if (error.status === 401) signOut();

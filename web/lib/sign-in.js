@@ -8,22 +8,23 @@ const PENDING = "keelway.sign-in";
 let busy = false;
 let settings;
 
-/** What the server says about providers: `{"providers": [{"issuer", "clientId", "scope"}]}`. */
+/** What the server says about providers: `{"providers": [{"issuer", "clientId", "scope", "origins"}], "wrong"}`. */
 async function known() {
   settings ??= fetch(`${BASE}/ui/settings.json`, { credentials: "omit" })
     .then((answer) => answer.json())
     .catch(() => ({ providers: [] }));
   return settings;
 }
-let providers = [];
+let shown = { providers: [] };
 
-export function signInView({ then, error }) {
+export function signInView({ then, error, fail }) {
   known().then((found) => {
-    if (providers.length !== found.providers.length) {
-      providers = found.providers;
+    if (shown !== found) {
+      shown = found;
       dispatchEvent(new Event("routed"));
     }
   });
+  const { providers, wrong } = shown;
   const submit = async (event) => {
     event.preventDefault();
     if (busy) return;
@@ -46,8 +47,9 @@ export function signInView({ then, error }) {
   return html`<main class="sign-in" id="main">
     <h1>Keelway</h1>
     <p>What runs where, what moves, and what waits for whom.</p>
-    ${error ? failed(error) : nothing}
-    ${providers.map((provider) => html`<p><button class="primary" @click=${() => leaveFor(provider)}>Sign in with ${provider.name}</button></p>`)}
+    ${error ? failed(error, "Try again, or sign in with a token.") : nothing}
+    ${wrong ? failed({ status: 0, title: "no provider", message: wrong }, "Whoever deploys Keelway can mend it. Until then, sign in with a token.") : nothing}
+    ${providers.map((provider) => html`<p><button class="primary" @click=${() => leaveFor(provider).catch(fail)}>Sign in with ${provider.name}</button></p>`)}
     <form @submit=${submit}>
       <label>Token
         <input name="token" type="password" autocomplete="off" spellcheck="false" required></label>
@@ -63,13 +65,32 @@ const text = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).repl
 const random = () => text(crypto.getRandomValues(new Uint8Array(32)));
 const here = () => `${location.origin}${BASE}/ui/`;
 
-async function leaveFor(provider) {
-  const { issuer, clientId, scope } = provider;
-  const about = await (await fetch(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, { credentials: "omit" })).json();
-  const pending = { issuer, clientId, verifier: random(), state: random(), nonce: random(), token: about.token_endpoint, back: location.hash };
+const refuse = (why) => Promise.reject(Object.assign(new Error(why), { status: 401, title: "not signed in" }));
+
+/** An answer of the provider as JSON; without one, `ok` is false. */
+async function ask(url, options) {
+  try {
+    const answer = await fetch(url, { ...options, credentials: "omit", signal: AbortSignal.timeout(30_000) });
+    return { ok: answer.ok, why: `status ${answer.status}`, said: (await answer.json()) ?? {} };
+  } catch (error) {
+    return { why: error instanceof SyntaxError ? "its answer is no JSON" : "it does not answer, or does not let this page ask it (CORS)", said: {} };
+  }
+}
+
+async function leaveFor({ issuer, clientId, scope, origins }) {
+  const at = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const { ok, why, said } = await ask(at);
+  if (!ok) return refuse(`${at} cannot be read: ${why}.`);
+  if (said.issuer !== issuer) return refuse(`The provider calls itself ${said.issuer}, and Keelway calls it ${issuer}: write it in OidcIssuers as it does.`);
+  const { origin } = new URL(said.token_endpoint);
+  if (!origins.includes(origin)) return refuse(`The provider gives tokens at ${origin}, where this page may not ask: add that to PageSignIn.`);
+  const pending = {
+    issuer, clientId, verifier: random(), state: random(), nonce: random(), token: said.token_endpoint, back: location.hash,
+    named: said.authorization_response_iss_parameter_supported,
+  };
   sessionStorage.setItem(PENDING, JSON.stringify(pending));
   const challenge = text(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier)));
-  const asked = new URL(about.authorization_endpoint);
+  const asked = new URL(said.authorization_endpoint);
   const values = {
     response_type: "code", client_id: clientId, redirect_uri: here(), scope, state: pending.state, nonce: pending.nonce,
     code_challenge: challenge, code_challenge_method: "S256",
@@ -81,21 +102,20 @@ async function leaveFor(provider) {
 /** Ends what [`leaveFor`] began, if this is the way back from a provider. */
 export async function finishSignIn() {
   const answer = new URLSearchParams(location.search);
-  if (!answer.has("state")) return;
+  if (!["state", "code", "error"].some((name) => answer.has(name))) return;
   const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "{}");
   sessionStorage.removeItem(PENDING);
   // The code is in no address that stays.
   history.replaceState(null, "", here() + (pending.back ?? ""));
-  const refuse = (why) => Promise.reject(Object.assign(new Error(why), { status: 401, title: "not signed in" }));
   if (!pending.state || answer.get("state") !== pending.state) return refuse("The answer of the provider belongs to no sign-in of this tab: try again.");
+  if ((pending.named || answer.has("iss")) && answer.get("iss") !== pending.issuer) return refuse("The answer is of another provider: try again.");
   if (answer.has("error")) return refuse(`The provider refused: ${answer.get("error_description") ?? answer.get("error")}`);
   const body = new URLSearchParams({
     grant_type: "authorization_code", code: answer.get("code"), redirect_uri: here(), client_id: pending.clientId, code_verifier: pending.verifier,
   });
-  const response = await fetch(pending.token, { method: "POST", body, credentials: "omit" });
-  const tokens = await response.json().catch(() => ({}));
-  if (!response.ok || !tokens.id_token) return refuse(`The provider gave no token: ${tokens.error_description ?? tokens.error ?? response.status}`);
-  const claims = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(tokens.id_token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0))));
+  const { ok, why, said } = await ask(pending.token, { method: "POST", body });
+  if (!ok || !said.id_token) return refuse(`The provider gave no token: ${said.error_description ?? said.error ?? why}`);
+  const claims = JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(said.id_token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0))));
   if (claims.nonce !== pending.nonce) return refuse("The token belongs to another sign-in: try again.");
-  await signIn(tokens.id_token);
+  await signIn(said.id_token);
 }

@@ -47,8 +47,8 @@ export function outside(address, text = address) {
 export const empty = (title, ...how) => html`<div class="empty"><p><strong>${title}</strong></p>${how.map((p) => html`<p>${p}</p>`)}</div>`;
 
 /** The way out of a failed request. */
-export function failed(error) {
-  const way = {
+export function failed(error, instead) {
+  const way = instead ?? {
     0: "The page tries again by itself.",
     401: "Sign in again.",
     403: "Ask whoever administers Keelway for a token with this scope.",

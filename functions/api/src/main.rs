@@ -25,12 +25,15 @@ async fn main() -> Result<(), Error> {
     }
     // The template calls this function by the stack's name and `-api`.
     let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
+    let sign_in = SignIn::told(&config.page_sign_in, config.identities.as_ref());
+    if let Some(why) = sign_in.wrong() {
+        tracing::error!(why, "people cannot sign in to the page at a provider: PageSignIn");
+    }
     let settings = Settings {
         tokens: Tokens::from_hex(config.token_sha256.as_deref().unwrap_or_default()),
         patience: PATIENCE,
         deployments: config.deployments(),
-        sign_in: SignIn::parse(&config.page_sign_in, config.identities.as_ref())
-            .map_err(|why| format!("KEELWAY_PAGE_SIGN_IN: {why}"))?,
+        sign_in,
         delivers_webhooks: config.delivers_webhooks,
         identities: config.identities.clone(),
         paces: Paces { token: config.token_requests, address: config.address_requests },

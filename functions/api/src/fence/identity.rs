@@ -192,7 +192,7 @@ fn refused(why: &str) -> Refused {
 }
 
 fn unknown_key() -> Refused {
-    refused("is signed with a key that the provider does not publish")
+    refused("is signed with a key that the provider does not publish; if it has just changed its keys, try again in a minute")
 }
 
 fn unreadable() -> Refused {
@@ -203,7 +203,7 @@ fn unreadable() -> Refused {
 fn wrong(kind: &jsonwebtoken::errors::ErrorKind) -> String {
     use jsonwebtoken::errors::ErrorKind;
     match kind {
-        ErrorKind::ExpiredSignature => "has expired: get a new one".into(),
+        ErrorKind::ExpiredSignature => "has expired: get a new one; if it is new, compare the clocks".into(),
         ErrorKind::ImmatureSignature => "is not valid yet: compare the clocks".into(),
         ErrorKind::InvalidAudience => "is for another audience than this installation".into(),
         ErrorKind::MissingRequiredClaim(name) => format!("has no claim {name}"),

@@ -105,12 +105,13 @@ fn policy(sign_in: &SignIn) -> String {
 
 /// What the page has to know before anybody has signed in.
 fn settings<P: Ports>(api: &Api<P>) -> Response {
-    let known = api.settings().identities.as_ref();
-    let providers = api.settings().sign_in.issuer().zip(known).map(|(issuer, known)| {
+    let (sign_in, known) = (&api.settings().sign_in, api.settings().identities.as_ref());
+    let providers = sign_in.issuer().zip(known).map(|(issuer, known)| {
         let name = issuer.trim_start_matches("https://").trim_start_matches("http://").split('/').next().unwrap_or_default();
-        json!({"issuer": issuer, "name": name, "clientId": known.audience, "scope": "openid email profile"})
+        let (client, scope) = (&known.audience, sign_in.scope());
+        json!({"issuer": issuer, "name": name, "clientId": client, "scope": scope, "origins": sign_in.origins()})
     });
-    let body = json!({"providers": Vec::from_iter(providers), "version": VERSION});
+    let body = json!({"providers": Vec::from_iter(providers), "wrong": sign_in.wrong(), "version": VERSION});
     ([(CACHE_CONTROL, "no-cache")], axum::Json(body)).into_response()
 }
 

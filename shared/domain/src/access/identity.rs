@@ -155,6 +155,10 @@ impl Rule {
         });
         let claims: Option<Vec<_>> = claims.map(|claim| claim.map(|(name, value)| (name.to_owned(), value.to_owned()))).collect();
         let claims = claims.filter(|claims| !claims.is_empty()).ok_or_else(|| wrong("does not begin with claim=value"))?;
+        // It would match nothing, and nobody would be told why.
+        if claims.iter().any(|(_, value)| value.strip_suffix('*').unwrap_or(value).contains('*')) {
+            return Err(wrong("has a * that is not at the end of a value"));
+        }
         let (scopes, projects) = grant.split_once('@').unwrap_or((grant, ""));
         let limited = grant.contains('@');
         let scopes: Result<Vec<Scope>, _> = listed(scopes, ',').map(Scope::parse).collect();
@@ -295,6 +299,14 @@ mod tests {
         {
             assert!(why(GITHUB, "keelway", rule).contains("write it like"), "{rule}");
         }
+    }
+
+    #[test]
+    fn a_star_is_at_the_end_of_a_value() {
+        for wrong in ["email=*@acme.test=>read", "repository=acme/*/shop=>read", "sub=**=>read"] {
+            assert!(Rule::parse(wrong).unwrap_err().contains("not at the end"), "{wrong}");
+        }
+        assert!(Rule::parse("repository=acme/*=>read").is_ok() && Rule::parse("groups=*=>read").is_ok());
     }
 
     #[test]

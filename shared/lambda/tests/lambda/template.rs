@@ -320,8 +320,39 @@ fn usual_rules_for_claims_are_taken_by_both() {
         "groups=platform=>read@",
         "groups=a b=>read",
         "groups=a=>execute",
+        "email=*@acme.test=>read",
+        "repository=acme/*/shop=>read",
     ] {
         assert!(!takes(parameter, wrong) && !starts("KEELWAY_OIDC_GRANTS", wrong), "{wrong}");
+    }
+}
+
+/// Providers of one's own have ports and paths, and `PARAMETERS` of `make deploy` has a blank between parameters.
+#[test]
+fn usual_providers_are_taken() {
+    let template = template();
+    let takes = |name: &str, value: &str| takes(&template["Parameters"][name], value);
+    for issuer in [
+        "https://accounts.google.com",
+        "https://acme.eu.auth0.com/",
+        "https://login.acme.test:8443/realms/shop",
+        "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab1",
+        "https://login.microsoftonline.com/11111111-2222-3333-4444-555555555555/v2.0",
+    ] {
+        assert!(takes("OidcIssuers", issuer) && takes("OidcIssuers", &format!("https://a.test,{issuer}")), "{issuer}");
+        assert!(starts("KEELWAY_OIDC_ISSUERS", issuer), "{issuer}");
+        for more in ["", ",https://tokens.acme.test:9443", " https://tokens.acme.test,https://more.test", ",scope:groups"] {
+            assert!(takes("PageSignIn", &format!("{issuer}{more}")), "{issuer}{more}");
+        }
+    }
+    for wrong in [
+        "http://login.acme.test",
+        "https://a.test https://b.test/path",
+        "https://a.test,*",
+        "https://a.test;",
+        "https://a.test,scope:",
+    ] {
+        assert!(!takes("PageSignIn", wrong), "{wrong}");
     }
 }
 

@@ -188,7 +188,7 @@ async fn what_is_not_right_is_refused() {
         ("no issuer", key.sign(&claims(json!({"iss": null}))), "issuer"),
         ("another audience", key.sign(&claims(json!({"aud": "sts.amazonaws.com"}))), "audience"),
         ("no audience", key.sign(&claims(json!({"aud": null}))), "aud"),
-        ("expired", key.sign(&claims(json!({"exp": now - 120}))), "expired"),
+        ("expired", key.sign(&claims(json!({"exp": now - 120}))), "has expired: get a new one; if it is new, compare the clocks"),
         ("without an end", key.sign(&claims(json!({"exp": null}))), "exp"),
         ("an end that is no time", key.sign(&claims(json!({"exp": "never"}))), "identity provider's token"),
         ("not yet", key.sign(&claims(json!({"nbf": now + 120}))), "not valid yet"),
@@ -250,7 +250,10 @@ async fn an_unknown_key_is_looked_for_once_a_minute() {
     assert_eq!((whoami(&stand, &token(&first)).await.status, provider.reads()), (200, 1));
     for _ in 0..50 {
         let answer = whoami(&stand, &token(&unknown)).await;
-        assert_eq!((answer.status, answer.problem().contains("does not publish")), (401, true));
+        assert_eq!(
+            (answer.status, answer.problem().contains("does not publish; if it has just changed its keys, try again")),
+            (401, true)
+        );
     }
     assert_eq!(provider.reads(), 1, "the keys were read a moment ago");
     stand.world.pass(Span::minutes(1));

@@ -86,14 +86,29 @@ async fn people_sign_in_at_one_of_the_issuers() {
     let (_, none) = get(&stand, "/ui/settings.json", &[]).await;
     assert!(String::from_utf8(none).unwrap().contains("\"providers\":[]"));
 
-    let known = Identities::parse("https://id.example.com/realm", "keelway-page", "email=*@example.com=>read").unwrap();
+    let known = Identities::parse("https://id.example.com/realm", "keelway-page", "email=ann@example.com=>read").unwrap();
     let sign_in = SignIn::parse("https://id.example.com/realm https://tokens.example.com", known.as_ref()).unwrap();
     let stand = Stand::with_sign_in(known, sign_in);
     let (_, one) = get(&stand, "/ui/settings.json", &[]).await;
     let one: serde_json::Value = serde_json::from_slice(&one).unwrap();
     assert_eq!(one["providers"][0]["issuer"], "https://id.example.com/realm");
     assert_eq!(one["providers"][0]["clientId"], "keelway-page");
+    assert_eq!(one["providers"][0]["origins"], serde_json::json!(["https://id.example.com", "https://tokens.example.com"]));
+    assert_eq!(one["wrong"], serde_json::Value::Null);
     let (page, _) = get(&stand, "/ui/", &[]).await;
     let policy = header(&page, "content-security-policy");
     assert!(policy.contains("connect-src 'self' https://id.example.com https://tokens.example.com;"), "{policy}");
+}
+
+/// Two parameters that do not fit must not take the API away from those who have tokens of Keelway's.
+#[tokio::test]
+async fn a_provider_that_is_none_of_the_issuers_is_told_on_the_page() {
+    let known = Identities::parse("https://id.example.com", "keelway-page", "email=ann@example.com=>read").unwrap();
+    let sign_in = SignIn::told("https://id.example.com/", known.as_ref());
+    let stand = Stand::with_sign_in(known, sign_in);
+    let (_, settings) = get(&stand, "/ui/settings.json", &[]).await;
+    let settings: serde_json::Value = serde_json::from_slice(&settings).unwrap();
+    assert_eq!(settings["providers"], serde_json::json!([]));
+    let wrong = "\"https://id.example.com/\" is none of the accepted issuers: write it in PageSignIn as in OidcIssuers";
+    assert_eq!(settings["wrong"], wrong);
 }

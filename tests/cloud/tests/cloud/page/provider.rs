@@ -1,5 +1,6 @@
 //! A provider of OpenID Connect that does what the standards demand of one, and refuses everything else: authorization code (RFC
-//! 6749, OpenID Connect Core 1.0) for a public client, with PKCE (RFC 7636) and `S256` alone. What it has refused is remembered.
+//! 6749, OpenID Connect Core 1.0) for a public client, with PKCE (RFC 7636) and `S256` alone. As Keycloak and others do, it says in
+//! its answers who it is (RFC 9207). What it has refused is remembered.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
@@ -39,6 +40,20 @@ pub enum Mood {
     OtherNonce,
     /// The answer has the state of another sign-in.
     OtherState,
+    /// The answer names another provider.
+    OtherIssuer,
+    /// The answer names no provider, though the discovery document says that answers do.
+    NoIssuer,
+    /// The discovery document is that of another issuer: with a slash at its end.
+    OtherName,
+    /// Tokens are given at another origin.
+    TokensElsewhere,
+    /// The discovery document cannot be read.
+    Down,
+    /// The token endpoint answers no page of another origin.
+    NoCors,
+    /// The token endpoint wants a client secret.
+    WantsSecret,
 }
 
 #[derive(Default)]
@@ -127,11 +142,19 @@ fn readable(provider: &Provider, body: Value) -> Response {
 
 async fn discovery(State(provider): State<Provider>) -> Response {
     let at = |path: &str| format!("{}/{path}", provider.url);
+    let (mut issuer, mut tokens) = (provider.url.clone(), at("token"));
+    let mood = provider.inner().mood;
+    match mood {
+        Mood::Down => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Mood::OtherName => issuer.push('/'),
+        Mood::TokensElsewhere => tokens = "https://tokens.example.com/token".into(),
+        _ => (),
+    }
     let body = json!({
-        "issuer": provider.url, "authorization_endpoint": at("authorize"), "token_endpoint": at("token"), "jwks_uri": at("keys"),
+        "issuer": issuer, "authorization_endpoint": at("authorize"), "token_endpoint": tokens, "jwks_uri": at("keys"),
         "response_types_supported": ["code"], "subject_types_supported": ["public"], "grant_types_supported": ["authorization_code"],
         "id_token_signing_alg_values_supported": ["ES256"], "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": ["none"],
+        "token_endpoint_auth_methods_supported": ["none"], "authorization_response_iss_parameter_supported": true,
     });
     readable(&provider, body)
 }
@@ -200,6 +223,11 @@ async fn decide(State(provider): State<Provider>, Query(said): Query<Asked>) -> 
         Ok(url) => url,
         Err(error) => return provider.refuse(StatusCode::BAD_REQUEST, "invalid_request", &error.to_string()),
     };
+    match mood {
+        Mood::NoIssuer => (),
+        Mood::OtherIssuer => drop(back.query_pairs_mut().append_pair("iss", "https://other.example.com")),
+        _ => drop(back.query_pairs_mut().append_pair("iss", &provider.url)),
+    }
     if said.contains_key("yes") {
         let code = fresh();
         back.query_pairs_mut().append_pair("code", &code).append_pair("state", state);
@@ -243,7 +271,13 @@ async fn token(State(provider): State<Provider>, headers: HeaderMap, body: Strin
     if URL_SAFE_NO_PAD.encode(Sha256::digest(verifier)) != asked["code_challenge"] {
         return bad("invalid_grant", "the code_verifier does not fit the code_challenge");
     }
-    let nonce = if provider.inner().mood == Mood::OtherNonce { "of-another-sign-in" } else { &asked["nonce"] };
+    let mood = provider.inner().mood;
+    match mood {
+        Mood::NoCors => return StatusCode::FORBIDDEN.into_response(),
+        Mood::WantsSecret => return bad("invalid_request", "client_secret is missing."),
+        _ => (),
+    }
+    let nonce = if mood == Mood::OtherNonce { "of-another-sign-in" } else { &asked["nonce"] };
     match provider.signed(nonce) {
         Ok(id_token) => {
             provider.inner().given += 1;

@@ -23,11 +23,12 @@ pub fn tests() -> Vec<Test<Bed>> {
     vec![
         Test::new("page::sign-in: authorization code with PKCE, at a provider that demands all of it", fine),
         Test::new("page::sign-in: what belongs to another sign-in, or was refused, signs nobody in", foul),
+        Test::new("page::sign-in: what is wrong with a provider is said, with the parameter that mends it", broken),
     ]
 }
 
-/// Whoever has an address of the example may read.
-const GRANTS: &str = "email=*@example.com,by:email=>read";
+/// Ann may read.
+const GRANTS: &str = "email=ann@example.com,by:email=>read";
 
 /// An API of which the provider is one, and the address of its page.
 fn serve(bed: &Bed, provider: &Provider) -> Result<String, Problem> {
@@ -81,6 +82,7 @@ fn fine(bed: &Bed) -> Outcome {
     let address = browser.address()?;
     same("the address that was asked for", address.as_str(), format!("{}#/deployments?project=shop", page.ui).as_str())?;
     ensure(browser.text("header")?.contains("ann@example.com"), || format!("nobody is signed in: {:?}", browser.text("header")))?;
+    same("what she may do", browser.value("document.querySelector('.who span').title")?, json!("read in all projects"))?;
     same(
         "what is kept",
         browser.value("[Object.keys(sessionStorage), localStorage.length, document.cookie]")?,
@@ -91,6 +93,13 @@ fn fine(bed: &Bed) -> Outcome {
     browser.reload()?;
     browser.until_text("h1", "Deployments")?;
     same("what the provider has refused, and given, after loading anew", provider.seen(), (vec![], 1))?;
+    // Nor does an answer that nobody waits for sign anybody out, such as that of going back through the provider's pages.
+    for answer in ["code=stolen&state=guessed", "error=temporarily_unavailable&state=of-before"] {
+        browser.go(&format!("{}?{answer}#/waits", page.ui))?;
+        browser.until_text("h1", "Environments")?;
+        same("the address, after a stray answer", browser.value("location.search")?, json!(""))?;
+    }
+    same("what the provider has refused, and given, after stray answers", provider.seen(), (vec![], 1))?;
     browser.click("button", "Sign out")?;
     browser.until("Boolean(document.querySelector('input[name=token]'))")?;
     same("what is kept after signing out", browser.value("sessionStorage.length")?, json!(0))
@@ -116,11 +125,45 @@ fn foul(bed: &Bed) -> Outcome {
     provider.is(Mood::OtherNonce);
     go(&page, "#/waits", "yes")?;
     nobody("belongs to another sign-in")?;
-    // An answer that nobody has asked for.
-    browser.go(&format!("{}?code=stolen&state=guessed", page.ui))?;
-    nobody("belongs to no sign-in of this tab")?;
+    // An answer that nobody has asked for, with and without a state.
+    for answer in ["code=stolen&state=guessed", "code=stolen", "error=server_error"] {
+        browser.go(&format!("{}?{answer}", page.ui))?;
+        nobody("belongs to no sign-in of this tab")?;
+    }
+    for mood in [Mood::OtherIssuer, Mood::NoIssuer] {
+        provider.is(mood);
+        go(&page, "#/waits", "yes")?;
+        nobody("The answer is of another provider")?;
+    }
     same("what the provider was asked for", provider.seen(), (vec![], 1))?;
     // Each was one failure, and the next sign-in is another one.
+    provider.is(Mood::Fine);
+    go(&page, "#/waits", "yes")?;
+    browser.until_text("h1", "What waits")
+}
+
+fn broken(bed: &Bed) -> Outcome {
+    let (provider, page) = stand(bed)?;
+    let browser = &page.browser;
+    // Nobody is led to a provider whose answer the page could not use.
+    for (mood, words) in [
+        (Mood::Down, "/.well-known/openid-configuration cannot be read: "),
+        (Mood::OtherName, "write it in OidcIssuers as it does"),
+        (Mood::TokensElsewhere, "gives tokens at https://tokens.example.com, where this page may not ask: add that to PageSignIn"),
+    ] {
+        provider.is(mood);
+        browser.go(&format!("{}#/waits", page.ui))?;
+        browser.until("[...document.querySelectorAll('button')].some((b) => b.innerText.includes('Sign in with'))")?;
+        browser.click("button", "Sign in with")?;
+        browser.until_text(".failed", words)?;
+        same("what is kept", browser.value("sessionStorage.length")?, json!(0))?;
+    }
+    for (mood, words) in [(Mood::NoCors, "does not let this page ask it (CORS)"), (Mood::WantsSecret, "client_secret is missing")] {
+        provider.is(mood);
+        go(&page, "#/waits", "yes")?;
+        browser.until_text(".failed", words)?;
+        browser.until_text(".failed", "Try again, or sign in with a token")?;
+    }
     provider.is(Mood::Fine);
     go(&page, "#/waits", "yes")?;
     browser.until_text("h1", "What waits")
