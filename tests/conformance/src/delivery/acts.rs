@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// So many deployers at most are drawn; then those at the end come.
 const MOST_DEPLOYERS: usize = 60;
+/// So often people ask for an evaluation anew.
+const MOST_TRIES: u32 = 4;
 
 /// A subject as it is.
 pub(super) fn state<S: Subject>(world: &World, key: &Key) -> Option<S> {
@@ -294,7 +296,11 @@ impl Delivering {
                 healthy.is_some_and(|(revision, _)| *revision == promotion.revision)
             };
             let ready = STAGES.iter().take_while(|stage| *stage != environment).all(|stage| runs(stage));
-            if failed(&promotion) && ready && self.give(&format!("{environment} {} anew", promotion.run)) {
+            let of = (environment.clone(), promotion.run);
+            // Nobody asks for ever, before the services that are evaluated are well again.
+            let tries = self.quiet || self.anew.get(&of).is_none_or(|tried| *tried < MOST_TRIES);
+            if failed(&promotion) && ready && tries && self.give(&format!("{environment} {} anew", promotion.run)) {
+                *self.anew.entry(of).or_default() += 1;
                 given = true;
                 let now = sim.world.now();
                 sim.plan(now, Action::Flow(Command::Retry(environment.clone())));

@@ -172,6 +172,11 @@ impl Watch {
         let before = old.and_then(|old| old.last.as_ref()).map(|last| last.n);
         let begins = new.last.as_ref().filter(|last| before != Some(last.n));
         self.began.extend(begins.map(|last| ((place, last.n), last.since)));
+        let cancelled = |last: &&Deployment| last.cancel.is_some() && last.report.is_none() && !last.status.is_final();
+        let before = old.and_then(|old| old.last.as_ref()).filter(cancelled).map(|last| last.n);
+        if let Some(last) = new.last.as_ref().filter(cancelled).filter(|last| before != Some(last.n)) {
+            self.superseded(place, last, new)?;
+        }
         let known = |d: &Deployment| {
             let was = old.iter().flat_map(|old| old.last.iter().chain(&old.pending));
             was.into_iter().any(|was| was.n == d.n && was.snapshot == d.snapshot && was.task == d.task)
@@ -197,7 +202,10 @@ impl Watch {
             self.carried.extend(d.task.map(|task| task.triggered));
             return Ok(());
         }
-        self.superseded(place, &d, table)
+        // One that nobody had claimed ends when it is cancelled.
+        let at_once = d.cancel.as_ref().is_some_and(|cancel| Some(cancel.at) == d.ended);
+        let x = table.peek(&self.configs[place]).filter(|_| at_once).map(deployments::state).transpose()?;
+        x.map_or(Ok(()), |x| self.superseded(place, &d, &x))
     }
 
     /// A version was cut for a task: its sequence waits for it, and its shipyard names this config for it.

@@ -30,6 +30,7 @@ use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// So many messages are remembered, to be told again.
@@ -93,6 +94,8 @@ pub struct Delivering {
     pub(super) given: Vec<CloudEvent>,
     /// What was handled, by its queue: the past.
     pub(super) told: Vec<(String, Parcel)>,
+    /// How often people have asked for an evaluation anew, by environment and run.
+    pub(super) anew: BTreeMap<(String, u64), u32>,
     /// What the tags point to.
     pub(super) pushed: Pushed,
     /// So many images were ready when a version was offered.
@@ -142,6 +145,7 @@ impl Delivering {
             asked: (0, 0),
             given: vec![],
             told: vec![],
+            anew: BTreeMap::new(),
             pushed: Pushed::default(),
             built: 0,
             watched: Timestamp(0),

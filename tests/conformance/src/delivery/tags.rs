@@ -16,11 +16,9 @@ use keelway_domain::deployments::{Command, Config, Deployment, Why};
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{self, Message, configs, keys};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::Loaded;
 use keelway_world::World;
 use keelway_world::queue::Parcel;
 use keelway_world::rng::Rng;
-use keelway_world::table::Table;
 
 /// The repository.
 const REPOSITORY: &str = "cart";
@@ -125,6 +123,11 @@ impl Delivering {
         }
         self.asked.0 += 1;
         self.watch.stats.count(if ago.0 == 0 { "pushes" } else { "pushes that are told late" });
+        for x in (0..STAGES.len()).filter_map(|place| Self::config(&sim.world, place)) {
+            let carries = x.in_flight().is_some_and(|d| d.task.is_some());
+            self.watch.stats.add("pushes while a task is carried out", u64::from(carries));
+            self.watch.stats.add("pushes during a pause", u64::from(x.paused.is_some()));
+        }
         let image = Image { repository: repository(), digest: revision(image), tag: Some(tag.into()), deleted: false, at };
         let message = Message::Notice { notice: Notice::Image(image) };
         sim.world.enqueue(deployments::NAME, Parcel::Own(message.letter().body));
@@ -188,13 +191,11 @@ impl Watch {
         }
     }
 
-    /// A version of a task has ended because something newer replaces it: what a tag replaces, it was pushed to afterwards.
-    pub(super) fn superseded(&mut self, place: usize, d: &Deployment, table: &Table) -> Result<(), String> {
-        if d.task.is_none() || d.reason != "Superseded" {
+    /// A version of a task is cancelled because something newer replaces it: what a tag replaces, it was pushed to afterwards.
+    pub(super) fn superseded(&mut self, place: usize, d: &Deployment, x: &Config) -> Result<(), String> {
+        if d.task.is_none() || d.cancel.as_ref().is_none_or(|cancel| cancel.reason != "Superseded") {
             return Ok(());
         }
-        let x = table.peek(&keys::config(&config(STAGES[place]))).and_then(|item| Loaded::<Config>::read(item).ok());
-        let Some(x) = x.map(|loaded| loaded.x) else { return Ok(()) };
         let next = x.last.iter().chain(&x.pending).filter(|next| next.n > d.n).map(|next| next.causes.as_slice());
         let causes: Vec<&Why> = next.chain(x.settling.iter().map(|settling| settling.causes.as_slice())).flatten().collect();
         let began = self.began.get(&(place, d.n)).copied().unwrap_or_default();
