@@ -211,8 +211,9 @@ impl Step<'_> {
         }
         // It is over for whoever looks next, too, by whatever clock: one that is behind would have the change settle once more, and
         // the wake-up would undo that.
+        let outdated = self.is_outdated_by(&settling.causes);
         self.next.settling = Some(Settling { due: Timestamp(0), ..settling });
-        if definition.concurrency == Concurrency::Supersede {
+        if definition.concurrency == Concurrency::Supersede && outdated {
             self.supersede();
             // Nobody had claimed the deployment, so it has ended already.
             if self.next.in_flight().is_none() {
@@ -223,6 +224,13 @@ impl Step<'_> {
             }
         }
         Condition::new("AwaitingCancellation", "the next version waits until the one that runs has ended")
+    }
+
+    /// Whether a change replaces the version that runs. The tag that a config follows mostly points to another image than the one
+    /// that a sequence asks for: only a later push outdates what carries the task out, or else no task would ever pass there.
+    fn is_outdated_by(&self, causes: &[Why]) -> bool {
+        let task = self.next.in_flight().filter(|running| running.task.is_some());
+        task.is_none_or(|running| causes.iter().any(|why| !matches!(why, Why::ImageChange { at, .. } if *at <= running.since)))
     }
 
     /// Orders the start of a deployer, if Keelway starts it and nobody has claimed the deployment; or tells Keelway's own deployer

@@ -130,6 +130,7 @@ impl Step<'_> {
         } else if !named.is_empty() && latest.task.is_none() {
             self.stays(definition)?;
         }
+        let pins = self.next.pins.clone();
         if let Some((name, was)) = definition.main_container().filter(|_| !named.is_empty()) {
             self.next.pins.insert(name.to_owned(), Pin { was: was.to_owned(), image: named.clone() });
         }
@@ -144,6 +145,7 @@ impl Step<'_> {
         if !named.is_empty() {
             resolved = self.with_main(resolved, &named);
         }
+        self.next.pins = pins;
         if let Some(incomplete) = incomplete(&resolved) {
             return conflict(format!(
                 "cannot trigger a deployment for {:?} because it contains unresolved images: {}",

@@ -20,7 +20,7 @@ impl Step<'_> {
             let image = content.images.get(&name)?.clone();
             (was != image || owned(&name)).then_some((name, Pin { was, image }))
         });
-        self.next.pins = pins.collect();
+        let pins = Some(pins.collect());
         let limits = TimeLimits { start: definition.strategy.timeout, run: definition.strategy.deadline };
         let n = self.next.latest + 1;
         let snapshot = Snapshot { definition, n, causes: causes.clone(), at: now };
@@ -52,6 +52,7 @@ impl Step<'_> {
             ended: None,
             rollback: None,
             task: None,
+            pins,
         }
     }
 
@@ -60,6 +61,10 @@ impl Step<'_> {
         // The new version takes the place of the last one, whose end must be published first.
         self.tell();
         let now = self.facts.now;
+        // Not before: nothing is left of a version that is dropped while it waits.
+        if let Some(pins) = deployment.pins.take() {
+            self.next.pins = pins;
+        }
         deployment.since = now;
         deployment.due = (deployment.limits.start.0 > 0).then(|| now + deployment.limits.start);
         if let Some(due) = deployment.due {

@@ -7,6 +7,7 @@ use super::definition::ImageTag;
 use super::facts::OFFER_AGAIN;
 use super::origin::{Delivery, Rollback, Task};
 use super::part::Part;
+use super::state::Pin;
 use super::template::Images;
 use crate::access::known;
 use crate::time::{Span, Timestamp};
@@ -95,6 +96,9 @@ pub struct Deployment {
     /// The task of a sequence that this deployment answers.
     #[serde(rename = "tk", default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
+    /// While it waits: the images from commands that apply from its start on. `None`: it was stored before they were, or has begun.
+    #[serde(rename = "pi", default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<BTreeMap<String, Pin>>,
 }
 
 impl Deployment {

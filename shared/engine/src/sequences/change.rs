@@ -52,7 +52,9 @@ impl<P: Ports> Sequences<P> {
                 if !lock.is_some_and(|lock| lane::is_held_by(lock, &old.x)) {
                     return Ok(false);
                 }
-                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child), standing::of(&next)));
+                let last = lock.and_then(standing::Last::read).map(|last| last.outcome.at);
+                let left = standing::of(&next, last);
+                change.with.push(lane::lock_write(&lane, lock.map_or(0, Item::version), Some(child), left));
                 change.effects.retain(|effect| *effect != Effect::Duty(Duty::Drive));
                 change.effects.push(Effect::Duty(Duty::Grant(child.id)));
             } else {

@@ -193,14 +193,13 @@ impl<P: Ports> Sequences<P> {
                     }
                 },
             };
-            let mut left = leaving.as_deref().map(standing::of).unwrap_or_default();
+            let mut left = leaving.as_deref().map(|x| standing::of(x, view.last)).unwrap_or_default();
             if next.is_none() && view.holder.is_none() {
                 // One that gave its lane back, for an approval, ends without it. What it had deployed may not run any more.
-                let ended = standing::Last::of(x).is_some_and(|last| view.last.is_none_or(|known| known < last.outcome.at));
-                if !ended {
+                left = standing::end_of(x, view.last);
+                if left.is_empty() {
                     return Ok(());
                 }
-                left = standing::end_of(x);
             }
             let write = lock_write(&lane, view.version, next.as_deref(), left);
             if self.ports.write(&write).await? == Written::Done {

@@ -60,20 +60,23 @@ impl Last {
     }
 }
 
-/// The attributes of the lock after an execution has left the lane. Attributes that it has not changed are kept.
-pub(super) fn of(x: &Execution) -> Attrs {
+/// The attributes of the lock after an execution has left the lane. Attributes that it has not changed are kept. `last`: when the
+/// sequence ended that the lock names as the last one.
+pub(super) fn of(x: &Execution, last: Option<Timestamp>) -> Attrs {
     let mut told = Attrs::new();
     if let Some(running) = Running::of(x) {
         told.insert(Name::Borrowed("rd"), Attr::S(codec::encode_deployed(&running.deployed)));
         told.insert(Name::Borrowed("rc"), Attr::S(format!("{}|{}", running.accepted.0, running.context)));
     }
-    told.extend(end_of(x));
+    told.extend(end_of(x, last));
     told
 }
 
-/// The attribute that says how an execution has ended.
-pub(super) fn end_of(x: &Execution) -> Attrs {
-    let Some(Last { sequence, outcome, context }) = Last::of(x) else { return Attrs::new() };
+/// The attribute that says how an execution has ended, unless another one ended later. Clocks differ: if whoever leaves the lane
+/// last took the place of one that ended later, a copy of a message to that one would take it back.
+pub(super) fn end_of(x: &Execution, last: Option<Timestamp>) -> Attrs {
+    let newer = |of: &Last| last.is_none_or(|last| last < of.outcome.at);
+    let Some(Last { sequence, outcome, context }) = Last::of(x).filter(newer) else { return Attrs::new() };
     let told_as = format!("{}|{}|{context}|{}", codec::encode_outcome(outcome), outcome.at.0, codec::shorten(&sequence, 60));
     Attrs::from([(Name::Borrowed("ls"), Attr::S(told_as))])
 }

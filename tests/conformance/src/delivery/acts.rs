@@ -3,7 +3,7 @@
 use super::hand::Hand;
 use super::manifests::{self, ALARM};
 use super::scenario::{Action, Delivering, apply};
-use super::{APPROVER, PROJECT, SERVICE, STAGES, config, image, pipeline, project};
+use super::{APPROVER, PROJECT, SERVICE, STAGES, clusters, config, image, pipeline, project};
 use crate::deployments::crew::{Fate, Say, lock};
 use crate::engines::{done, event};
 use crate::sim::Sim;
@@ -27,6 +27,8 @@ use std::sync::Arc;
 
 /// So many deployers at most are drawn; then those at the end come.
 const MOST_DEPLOYERS: usize = 60;
+/// So often people ask for an evaluation anew.
+const MOST_TRIES: u32 = 4;
 
 /// A subject as it is.
 pub(super) fn state<S: Subject>(world: &World, key: &Key) -> Option<S> {
@@ -96,6 +98,7 @@ impl Delivering {
                 sim.work(self, again, move |hand: Arc<Hand>| {
                     Box::pin(async move { hand.engines.pipelines.apply(&pipeline(), &definition, "").await.map(|_| None) })
                 });
+                self.stir(sim);
             }
             Action::DeleteFlow => sim.work(self, again, move |hand: Arc<Hand>| {
                 Box::pin(async move { hand.engines.pipelines.delete(&pipeline()).await.map(|_| None) })
@@ -105,6 +108,8 @@ impl Delivering {
                 let Some((queue, parcel)) = self.told.get(n % self.told.len().max(1)).cloned() else { return };
                 sim.world.enqueue(&queue, parcel);
             }
+            Action::Cluster(act) => self.at_cluster(sim, act),
+            Action::Push(push) => self.push(sim, push),
         }
     }
 
@@ -140,6 +145,8 @@ impl Delivering {
         let now = sim.world.now();
         match action {
             // Where it stops between its write and what follows from it, nobody but the sweep would know.
+            // What it has not done, the next one does.
+            Action::Cluster(clusters::Act::Tick) => {}
             Action::Deployer(who, _) if !self.quiet && !sim.troubles.unswept && sim.rng.chance(20.0) => lock(&self.crew).dies(who),
             action => sim.plan(now, action),
         }
@@ -184,6 +191,7 @@ impl Delivering {
         if let Some(n) = version.filter(|_| event.ty == "dev.keelway.deployment.requested" && !again) {
             let namespace = event.text("project").unwrap_or_default().to_owned();
             self.offered(sim, &namespace, n);
+            self.builds(sim);
         }
     }
 
@@ -282,7 +290,17 @@ impl Delivering {
         }
         let failed = |promotion: &&Promotion| promotion.phase == Phase::Waiting && promotion.why.reason == EVALUATION_FAILED;
         for (environment, promotion) in x.environments.iter().filter_map(|(name, state)| Some((name, state.promotion.as_ref()?))) {
-            if failed(&promotion) && self.give(&format!("{environment} {} anew", promotion.run)) {
+            // While what comes before it is not ready, nothing is evaluated, and the promotion keeps the reason of before.
+            let runs = |stage: &&str| {
+                let healthy = x.environments.get(*stage).and_then(|state| state.healthy.as_ref());
+                healthy.is_some_and(|(revision, _)| *revision == promotion.revision)
+            };
+            let ready = STAGES.iter().take_while(|stage| *stage != environment).all(|stage| runs(stage));
+            let of = (environment.clone(), promotion.run);
+            // Nobody asks for ever, before the services that are evaluated are well again.
+            let tries = self.quiet || self.anew.get(&of).is_none_or(|tried| *tried < MOST_TRIES);
+            if failed(&promotion) && ready && tries && self.give(&format!("{environment} {} anew", promotion.run)) {
+                *self.anew.entry(of).or_default() += 1;
                 given = true;
                 let now = sim.world.now();
                 sim.plan(now, Action::Flow(Command::Retry(environment.clone())));

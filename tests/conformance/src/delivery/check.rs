@@ -1,18 +1,19 @@
 //! What must hold after every request: what one engine did because of another one was so at that moment, or had been.
 
+use super::hand::Shared;
 use super::manifests::{app, target};
 use super::{STAGES, config, pipeline, project};
-use crate::deployments::waits_for;
+use crate::deployments::{self, waits_for};
 use crate::promotions::judge::Verdicts;
 use crate::sim::{Stats, paid};
 use keelway_domain::deployments::{Config, Deployment, Past, Status, Task, Why};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::promotions::definition::EnvironmentSpec;
-use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Made, Phase, Pipeline, Promotion};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::shipyard::{DEPLOYMENT_CONFIG, Shipyard};
+use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::windows::Window;
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::item::{Item, Key};
@@ -30,9 +31,23 @@ pub struct Watch {
     /// The shipyards that were ever applied, by their revisions.
     pub shipyards: BTreeMap<String, Arc<Shipyard>>,
     /// By stage: the revisions that versions of its config completed.
-    complete: BTreeSet<(usize, String)>,
-    /// By stage: the revisions that its target was observed to run, ready.
-    observed: BTreeSet<(usize, String)>,
+    pub(super) complete: BTreeSet<(usize, String)>,
+    /// By the items of facts about targets: the revisions that they were observed to run, ready.
+    pub(super) observed: BTreeSet<(Key, String)>,
+    /// By stage: the versions that were completed lately, with their revisions.
+    pub carried_out: Vec<(usize, u64, String)>,
+    /// By stage: whether its config follows a tag, and whether by itself.
+    pub follows: Vec<Option<bool>>,
+    /// What must hold of each config whatever the others do.
+    pub deployed: deployments::Watch,
+    /// When each version began, by its stage and number.
+    pub(super) began: BTreeMap<(usize, u64), Timestamp>,
+    /// How far two clocks differ at most.
+    pub margin: Span,
+    /// What lies outside.
+    pub(super) yard: Shared,
+    /// The item of each fact from a cluster, with its stage.
+    pub(super) in_clusters: Vec<(Key, usize)>,
     /// The tasks that a complete version carried out.
     carried: BTreeSet<String>,
     /// By stage, run and how often it was begun anew: the contexts of the sequences that were triggered for a promotion.
@@ -63,8 +78,15 @@ fn read<S: keelway_engine::protocol::Subject>(item: &Item) -> Result<S, String> 
 
 impl Watch {
     /// Nothing has happened yet.
-    pub fn new(verdicts: Verdicts) -> Self {
+    pub fn new(verdicts: Verdicts, yard: Shared) -> Self {
         Self {
+            carried_out: vec![],
+            follows: vec![],
+            deployed: deployments::Watch::new(&STAGES.map(config)),
+            began: BTreeMap::new(),
+            margin: Span(0),
+            yard,
+            in_clusters: vec![],
             executions: BTreeSet::new(),
             shipyards: BTreeMap::new(),
             complete: BTreeSet::new(),
@@ -96,15 +118,18 @@ impl Watch {
             self.ends(old, new, table)?;
         } else if let Some(place) = self.configs.iter().position(|config| config == key) {
             rises(old, new)?;
-            self.config(place, old, new, table)?;
+            let old = change.old.as_ref().map(deployments::state).transpose()?;
+            self.config(place, old.as_deref(), &*deployments::state(new)?, table)?;
         } else if let Some(place) = self.configs.iter().position(|config| config.pk == key.pk && key.sk.starts_with(configs::PAST))
         {
-            self.ended(place, new);
+            self.ended(place, new, table)?;
         } else if *key == self.pipeline {
             rises(old, new)?;
             self.pipeline(old, new)?;
         } else if let Some(place) = self.facts.iter().position(|fact| fact == key) {
-            self.fact(place, old, new)?;
+            self.fact((key, place), old, new)?;
+        } else if let Some(place) = self.in_cluster(key) {
+            self.fact_of_cluster((key, place), old, new)?;
         }
         Ok(())
     }
@@ -143,9 +168,15 @@ impl Watch {
         self.triggered.iter().find(|(_, contexts)| contexts.contains(context)).map(|(of, _)| of)
     }
 
-    fn config(&mut self, place: usize, old: Option<&Item>, new: &Item, table: &Table) -> Result<(), String> {
-        let old = old.map(read::<Config>).transpose()?;
-        let new = read::<Config>(new)?;
+    fn config(&mut self, place: usize, old: Option<&Config>, new: &Config, table: &Table) -> Result<(), String> {
+        let before = old.and_then(|old| old.last.as_ref()).map(|last| last.n);
+        let begins = new.last.as_ref().filter(|last| before != Some(last.n));
+        self.began.extend(begins.map(|last| ((place, last.n), last.since)));
+        let cancelled = |last: &&Deployment| last.cancel.is_some() && last.report.is_none() && !last.status.is_final();
+        let before = old.and_then(|old| old.last.as_ref()).filter(cancelled).map(|last| last.n);
+        if let Some(last) = new.last.as_ref().filter(cancelled).filter(|last| before != Some(last.n)) {
+            self.superseded(place, last, new)?;
+        }
         let known = |d: &Deployment| {
             let was = old.iter().flat_map(|old| old.last.iter().chain(&old.pending));
             was.into_iter().any(|was| was.n == d.n && was.snapshot == d.snapshot && was.task == d.task)
@@ -155,18 +186,26 @@ impl Watch {
             if let Some(task) = &d.task {
                 self.cut(place, d, task, table)?;
             }
-            self.goes_back_once(d, &new, old.as_ref())?;
+            self.goes_back_once(d, new, old)?;
+            self.cut_by_tag(place, old, d)?;
         }
         Ok(())
     }
 
     /// An attempt has ended. What is next may be at work with the same commit.
-    fn ended(&mut self, place: usize, new: &Item) {
+    fn ended(&mut self, place: usize, new: &Item, table: &Table) -> Result<(), String> {
         let past: Option<Past> = new.text("j").and_then(|text| serde_json::from_str(text).ok());
-        if let Some(d) = past.map(|past| past.deployment).filter(|d| d.status == Status::Complete) {
+        let Some(Past { deployment: d, .. }) = past else { return Ok(()) };
+        if d.status == Status::Complete {
             self.complete.insert((place, revision(&d)));
+            self.carried_out.push((place, d.n, revision(&d)));
             self.carried.extend(d.task.map(|task| task.triggered));
+            return Ok(());
         }
+        // One that nobody had claimed ends when it is cancelled.
+        let at_once = d.cancel.as_ref().is_some_and(|cancel| Some(cancel.at) == d.ended);
+        let x = table.peek(&self.configs[place]).filter(|_| at_once).map(deployments::state).transpose()?;
+        x.map_or(Ok(()), |x| self.superseded(place, &d, &x))
     }
 
     /// A version was cut for a task: its sequence waits for it, and its shipyard names this config for it.
@@ -211,7 +250,7 @@ impl Watch {
             }
             if before.is_none_or(|before| before.number != run.number) {
                 self.stats.count("runs");
-                if !self.observed.contains(&(0, run.revision.clone())) {
+                if !self.ran(0, &run.revision) {
                     return Err(format!("run {run:?} of a revision that {} never ran", STAGES[0]));
                 }
             }
@@ -232,7 +271,7 @@ impl Watch {
             };
             if fresh(|promotion| promotion.completed) {
                 self.stats.count("promotions completed");
-                if !self.observed.contains(&(place, promotion.revision.clone())) {
+                if !self.ran(place, &promotion.revision) {
                     return Err(format!("{name} is said to run {}, and never did: {promotion:?}", promotion.revision));
                 }
             }
@@ -244,20 +283,6 @@ impl Watch {
                 return Err(format!("an approval of {:?} counts for {promotion:?}", self.approvals.get(&note.id)));
             }
         }
-        Ok(())
-    }
-
-    /// A fact about a config: newer than the one before, and so.
-    fn fact(&mut self, place: usize, old: Option<&Item>, new: &Item) -> Result<(), String> {
-        if let Some(old) = old.filter(|old| old.number("n") > new.number("n")) {
-            return Err(format!("an older fact took the place of a newer one: {:?}, then {:?}", old.text("j"), new.text("j")));
-        }
-        let observed: Option<Observed> = new.text("j").and_then(|text| serde_json::from_str(text).ok());
-        let Some(Observed { revision: Some(revision), ready: true, .. }) = observed else { return Ok(()) };
-        if !self.complete.contains(&(place, revision.clone())) {
-            return Err(format!("{} is observed to run {revision}, and no version of it is complete", STAGES[place]));
-        }
-        self.observed.insert((place, revision));
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! A worker's engines, and what carries promotions out.
 
+use super::clusters::{Kube, Land};
 use super::planted::{Plant, Planted};
 use crate::engines::{BySequence, Engines};
 use crate::promotions::judge::{Judge, Verdicts, answer};
@@ -9,19 +10,23 @@ use keelway_domain::promotions::{AttemptResult, Closed, Seen};
 use keelway_engine::deployments::{self, Job};
 use keelway_engine::evaluations;
 use keelway_engine::ports::PortError;
-use keelway_engine::promotions;
 use keelway_engine::promotions::attempts::{Outside, Sight, Task};
+use keelway_engine::promotions::observer::Observer;
+use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::protocol::{Handled, dead_letter};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What lies outside of Keelway, in reach of all workers: the service that starts deployers.
+/// What lies outside of Keelway, in reach of all workers: the service that starts deployers, and clusters.
 #[derive(Debug, Default)]
 pub struct Yard {
     /// Deployers that were started and nobody has seen yet: of a stage's namespace, which version.
     pub started: Vec<(String, u64)>,
+    /// The clusters.
+    pub land: Land,
 }
 
 /// The yard, in reach of all workers.
@@ -36,6 +41,8 @@ pub fn lock(yard: &Shared) -> MutexGuard<'_, Yard> {
 pub struct Hand {
     /// All of them, but for the one that evaluates.
     pub engines: Engines<Seam>,
+    /// Who observes clusters.
+    pub observer: Observer<Worker, Kube>,
     /// Who evaluates for pipelines.
     judge: Judge,
     /// Their ports.
@@ -88,7 +95,9 @@ impl Hand {
         let judge = Judge { ports: ports.of(evaluations::NAME).ports().clone(), verdicts: verdicts.clone() };
         let engines =
             Engines::new(|engine| ports.of(engine).ports().clone(), |sequences| Seam { by_sequence: BySequence(sequences), plant });
-        Self { engines, judge, ports }
+        let observing = ports.of(promotions::OBSERVER);
+        let pipelines = Promotions::new(observing.ports().clone(), promotions::Limits::default());
+        Self { engines, observer: Observer::new(pipelines, Kube(observing)), judge, ports }
     }
 
     /// A deployer is started.
@@ -133,8 +142,10 @@ impl Hands for Hand {
                 (Parcel::Own(text), deployments::DEPLOYERS) => serde_json::from_str::<Job>(text).ok(),
                 _ => None,
             };
-            if received.engine == evaluations::NAME {
-                return handle(&self.judge, &received).await.map(Some);
+            match received.engine.as_str() {
+                evaluations::NAME => return handle(&self.judge, &received).await.map(Some),
+                promotions::OBSERVER => return handle(&self.observer, &received).await.map(Some),
+                _ => {}
             }
             let Some(job) = job else { return self.engines.handle(&self.misread(received)).await.map(Some) };
             let done = self.start(&job).await?;

@@ -1,19 +1,22 @@
 //! A delivery through all engines in the simulation: a sequence has a deployment config carry its task out, a deployer carries the
 //! version out, its target is observed, a pipeline promotes what runs there, and the promotion triggers the sequence of the next
-//! stage. All of it is one project on one table.
+//! stage. All of it is one project on one table. In some seeds, clusters tell what runs in a stage; in some, configs follow tags.
 //!
 //! Each engine has a simulation of its own. What is looked for here is between them: what one engine may believe of another one,
 //! and when.
 
 mod acts;
 mod check;
+mod clusters;
 mod evaluated;
+mod facts;
 mod hand;
 mod manifests;
 mod plan;
 mod planted;
 mod rest;
 mod scenario;
+mod tags;
 mod windows;
 
 pub use planted::Plant;

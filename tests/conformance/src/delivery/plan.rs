@@ -2,14 +2,16 @@
 
 use super::manifests::{self, Stage};
 use super::scenario::Action;
-use super::{STAGES, image, revision};
+use super::{PROJECT, STAGES, clusters, image, project, revision, tags};
 use crate::sim::Troubles;
+use keelway_domain::border::{Act, Consent, Consents, Update};
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Back, Command as Ask, Latest};
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::definition::Definition as Pipeline;
 use keelway_domain::promotions::{At, Command};
 use keelway_domain::time::Span;
+use keelway_engine::projects::ProjectSettings;
 use keelway_engine::sequences::commands::Control;
 use keelway_world::rng::Rng;
 
@@ -29,6 +31,30 @@ pub struct Plan {
     pub patient: f64,
     /// What happens at about the same time happens at exactly one.
     pub at_once: bool,
+    /// A cluster that is away stays so.
+    pub gone: bool,
+}
+
+impl Plan {
+    /// Clusters and tags, in some seeds. What was drawn before decides, so that the other seeds stay as they were.
+    fn add(&mut self, rng: &mut Rng, (stages, long): (usize, Span)) {
+        if rng.chance(35.0) {
+            let acts = clusters::draw(rng, &mut self.pipeline, long);
+            self.deeds.extend(acts.into_iter().map(|(at, act)| (at, Action::Cluster(act))));
+            self.gone = rng.chance(15.0);
+        }
+        if rng.chance(35.0) {
+            self.deeds.extend(tags::draw(rng, &mut self.configs, (stages, long)));
+        }
+    }
+
+    /// The project of the sequences: every stage's config may follow its tags.
+    pub fn project(&self) -> ProjectSettings {
+        let follows = Consent { to: vec![format!("{PROJECT}-*")], may: vec![Act::Observe], names: vec![] };
+        let tags = self.configs.iter().any(|config| config.image_changes().next().is_some());
+        let consents = if tags { Update::Set(Consents(vec![follows])) } else { Update::Keep };
+        ProjectSettings { consents, ..ProjectSettings::plain(project(PROJECT)) }
+    }
 }
 
 fn within(rng: &mut Rng, span: Span) -> Span {
@@ -121,5 +147,7 @@ pub fn draw(rng: &mut Rng) -> (Plan, Troubles) {
     }
     let verdicts = manifests::evaluate(&mut pipeline, drawn);
     let (patient, at_once) = (*rng.pick(&[100.0, 80.0]), rng.chance(20.0));
-    (Plan { shipyards, configs, pipeline, deeds, verdicts, patient, at_once }, troubles)
+    let mut plan = Plan { shipyards, configs, pipeline, deeds, verdicts, patient, at_once, gone: false };
+    plan.add(&mut Rng::new(drawn), (stages, long));
+    (plan, troubles)
 }

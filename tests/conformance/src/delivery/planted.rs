@@ -7,7 +7,7 @@ use crate::bent::{Bend, Bent, By, changed, json};
 use crate::plants::plants;
 use keelway_domain::event::{EventType, Kind};
 use keelway_domain::ids::RecordId;
-use keelway_engine::deployments;
+use keelway_engine::deployments::{self, keys::HEADS};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::MAIN;
 use keelway_engine::ports::{BusEntry, Write};
@@ -44,6 +44,18 @@ plants! {
     RollbackUndone,
     /// A revision moves on whatever its evaluation has come to.
     FailedEvaluationPasses,
+    /// Of two readings of a cluster, the one that is told last counts.
+    LateReadingCounts,
+    /// A cluster that does not answer is taken for what it was.
+    AwayUntold,
+    /// The second pipeline at a cluster hears nothing of it.
+    SecondPipelineUnheard,
+    /// A tag points to the image that is told last.
+    LatePushCounts,
+    /// Who follows the newest of several tags hears nothing of a push.
+    AliasUnheard,
+    /// What carries a task out is replaced by what its tag pointed to before.
+    OldPushReplaces,
 }
 
 /// A mistake in an engine, or none.
@@ -70,6 +82,14 @@ fn is_execution(key: &Key) -> bool {
 
 fn is_fact(key: &Key) -> bool {
     key.pk.starts_with("O#") && key.sk == MAIN
+}
+
+fn is_head(key: &Key) -> bool {
+    key.pk.starts_with("DH#") && key.sk.starts_with(HEADS)
+}
+
+fn is_config(key: &Key) -> bool {
+    key.pk.starts_with("D#") && key.sk == MAIN
 }
 
 impl Planted {
@@ -129,16 +149,38 @@ impl Bend for Mistake {
             () if self.has(Plant::UnreadyPromoted, promotions::NAME) && is_fact(&item.key) && by_key => {
                 changed(item, "j", |fact| fact["h"] = true.into())
             }
-            () if self.has(Plant::RollbackUndone, deployments::NAME) && item.key.pk.starts_with("D#") && item.key.sk == MAIN => {
+            () if self.has(Plant::RollbackUndone, deployments::NAME) && is_config(&item.key) => {
                 changed(item, "la", |last| drop(last.as_object_mut().map(|last| last.remove("rb"))))
+            }
+            () if self.has(Plant::LateReadingCounts, promotions::OBSERVER) && is_fact(&item.key) && !by_key => item.with("n", 0i64),
+            // A tag is read with others by whoever follows it.
+            () if self.has(Plant::LatePushCounts, deployments::NAME) && is_head(&item.key) && by == By::Key => {
+                changed(item, "j", |head| head["t"] = 0.into())
+            }
+            () if self.has(Plant::OldPushReplaces, deployments::NAME) && is_config(&item.key) => {
+                changed(item, "la", |last| last["t"] = 0.into())
             }
             () => item,
         })
     }
 
     fn write(&self, write: Write) -> Option<Write> {
-        let awaited = matches!(&write, Write::Check(key, _) if is_execution(key));
-        (!(awaited && self.has(Plant::TaskNotAwaited, deployments::NAME))).then_some(write)
+        let lost = match &write {
+            Write::Check(key, _) => is_execution(key) && self.has(Plant::TaskNotAwaited, deployments::NAME),
+            Write::Put(fact, _) if is_fact(&fact.key) && self.has(Plant::AwayUntold, promotions::OBSERVER) => {
+                json(fact.text("j"))["e"].is_string()
+            }
+            _ => false,
+        };
+        (!lost).then_some(write)
+    }
+
+    fn send(&self, body: &str) -> Option<String> {
+        let message = json(Some(body));
+        let lost = self.has(Plant::SecondPipelineUnheard, promotions::OBSERVER) && message["to"]["n"] == "mirror"
+            || self.has(Plant::AliasUnheard, deployments::NAME)
+                && message["because"].as_str().is_some_and(|because| because.starts_with("shop/images:stable"));
+        (!lost).then(|| body.to_owned())
     }
 
     fn publish(&self, entry: BusEntry) -> Option<BusEntry> {

@@ -59,6 +59,7 @@ impl Delivering {
                 return Err(format!("without anything lost, a config has overslept: {x:?}"));
             }
             self.believes(sim, place, &x)?;
+            self.follows_its_tag(&sim.world, place, &x)?;
         }
         let open: Vec<&Execution> = all.iter().filter(|x| x.outcome.is_none()).collect();
         self.somebody_carries_out(sim, &open)?;
@@ -132,6 +133,7 @@ impl Delivering {
     pub(super) fn end_everything(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.quiet = true;
         self.verdicts.lock().verdicts.clear();
+        self.heal(sim);
         sim.troubles.tick = sim.troubles.tick.min(Span(200));
         if sim.troubles.cut && !sim.troubles.redrive_first {
             sim.sweep_only(self)?;
@@ -199,7 +201,8 @@ impl Delivering {
 
     /// No circle runs for ever. Each sequence was triggered by hand or for a promotion, and at most one follows it. A run begins
     /// with a complete version of the first stage, and each run has one promotion into each stage, and one more each time somebody
-    /// wants it anew. A version was cut by hand or for a task, and Keelway rolls each one back at most once.
+    /// wants it anew. A version was cut by hand, for a push or for a task, and Keelway rolls each one back at most once. A config
+    /// that follows a tag deploys the tag's image again when another version has ended.
     fn check_bounds(&self, sim: &mut Sim<Self>) -> Result<(), String> {
         let all = self.all(&sim.world);
         let (by_hand, promoted) = (self.asked.1, self.watch.promotions());
@@ -209,7 +212,8 @@ impl Delivering {
         }
         let tasks = all.iter().map(|x| usize::from(x.task) + 1).sum::<usize>();
         let versions: u64 = (0..STAGES.len()).filter_map(|place| Self::config(&sim.world, place)).map(|x| x.latest).sum();
-        if versions > 2 * (self.asked.0 + tasks) as u64 {
+        let each = if self.has_tags() { 4 } else { 2 };
+        if versions > each * (self.asked.0 + tasks) as u64 {
             return Err(format!("{versions} versions, for {tasks} tasks and {} requests", self.asked.0));
         }
         sim.stats.add("sequences", all.len() as u64);
@@ -234,8 +238,11 @@ impl Delivering {
                 return Err(format!("a deployment does not end: {x:?}"));
             }
             self.believes(sim, place, &x)?;
+            let how = self.follows_its_tag(&sim.world, place, &x)?;
+            sim.stats.count(how);
         }
         self.check_promotions(sim, &open)?;
+        self.check_clusters(sim)?;
         self.check_bounds(sim)
     }
 

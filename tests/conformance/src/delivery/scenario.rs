@@ -5,7 +5,8 @@ use super::hand::{Hand, Shared, lock};
 use super::manifests;
 use super::plan::{self, Plan};
 use super::planted::{Plant, Planted};
-use super::{PROJECT, STAGES, config, namespace, pipeline, project};
+use super::{PROJECT, STAGES, clusters, config, namespace, pipeline, project, tags};
+use crate::deployments::Pushed;
 use crate::deployments::crew::{self, Say};
 use crate::engines;
 use crate::promotions::judge::Verdicts;
@@ -15,7 +16,7 @@ use keelway_domain::deployments::Command as Ask;
 use keelway_domain::deployments::definition::Definition;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::{At, Command};
-use keelway_domain::time::Span;
+use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments;
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::projects::{NewShipyard, ProjectSettings};
@@ -29,6 +30,7 @@ use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// So many messages are remembered, to be told again.
@@ -69,6 +71,10 @@ pub enum Action {
     Shipyard(usize),
     /// What was handled comes once more.
     Past(usize),
+    /// Something happens in clusters, or to them.
+    Cluster(clusters::Act),
+    /// An image is pushed.
+    Push(tags::Push),
 }
 
 /// One seed's delivery.
@@ -88,6 +94,15 @@ pub struct Delivering {
     pub(super) given: Vec<CloudEvent>,
     /// What was handled, by its queue: the past.
     pub(super) told: Vec<(String, Parcel)>,
+    /// How often people have asked for an evaluation anew, by environment and run.
+    pub(super) anew: BTreeMap<(String, u64), u32>,
+    /// What the tags point to.
+    pub(super) pushed: Pushed,
+    /// So many images were ready when a version was offered.
+    pub(super) built: usize,
+    /// Until then, clusters are observed; and whether the observer's clock ticks.
+    pub(super) watched: Timestamp,
+    pub(super) ticking: bool,
     /// What must never happen, and did.
     pub(super) wrong: Option<String>,
     /// Commands have numbers of their own.
@@ -118,17 +133,23 @@ impl Delivering {
     fn new(plan: Plan, plant: Option<Plant>) -> Self {
         let verdicts = Verdicts::default();
         verdicts.lock().verdicts.extend(plan.verdicts.iter().cloned());
+        let yard = Shared::default();
         Self {
             plan,
             plant,
-            yard: Shared::default(),
+            yard: yard.clone(),
             crew: crew::Shared::default(),
-            watch: Watch::new(verdicts.clone()),
+            watch: Watch::new(verdicts.clone(), yard),
             verdicts,
             contexts: vec![],
             asked: (0, 0),
             given: vec![],
             told: vec![],
+            anew: BTreeMap::new(),
+            pushed: Pushed::default(),
+            built: 0,
+            watched: Timestamp(0),
+            ticking: false,
             wrong: None,
             commands: 1000,
             quiet: false,
@@ -138,13 +159,14 @@ impl Delivering {
     /// What is there from the beginning.
     async fn furnish(&mut self, hand: &Hand) -> Result<(), Refusal> {
         let shipyard = manifests::shipyard(&self.plan.shipyards[0]);
-        hand.engines.sequences.projects().apply(&ProjectSettings::plain(project(PROJECT))).await?;
+        hand.engines.sequences.projects().apply(&self.plan.project()).await?;
         let new = NewShipyard { revision: "r0", source: "", shipyard: &shipyard, replaces: None, by: "" };
         hand.engines.sequences.apply_shipyard(&project(PROJECT), new).await?;
         self.watch.shipyards.insert("r0".into(), shipyard);
         let promotions = self.plan.pipeline.environments.iter().filter_map(|environment| environment.promotion.as_ref());
-        self.watch.measured = self.plan.pipeline.environments.clone();
+        self.watch.expect(&self.plan.pipeline);
         self.watch.windows = promotions.flat_map(|settings| settings.windows.clone()).take(1).collect();
+        self.furnish_tags(hand).await?;
         for (stage, definition) in STAGES.iter().zip(&self.plan.configs) {
             let consents = Update::Set(manifests::consents());
             let settings = ProjectSettings { consents, ..ProjectSettings::plain(project(&namespace(stage))) };
@@ -152,6 +174,7 @@ impl Delivering {
             apply(hand, stage, definition).await?;
         }
         hand.engines.pipelines.apply(&pipeline(), &self.plan.pipeline, "").await?;
+        self.furnish_clusters(hand).await?;
         Ok(())
     }
 }
@@ -168,7 +191,10 @@ impl Scenario for Delivering {
         block_on(self.furnish(&hand)).unwrap_or_else(|error| panic!("{error}"));
     }
     fn schedule(&mut self, sim: &mut Sim<Self>) {
-        crew::lock(&self.crew).margin = Span(2 * sim.troubles.skew.0);
+        let margin = Span(2 * sim.troubles.skew.0);
+        crew::lock(&self.crew).margin = margin;
+        (self.watch.margin, self.watch.deployed.skew) = (margin, sim.troubles.skew);
+        self.stir(sim);
         // Every version that an apply cuts, too, comes from people.
         self.asked.0 += STAGES.len();
         for (within, action) in std::mem::take(&mut self.plan.deeds) {
@@ -202,6 +228,8 @@ impl Scenario for Delivering {
         self.react(sim, &event, publication.again);
     }
     fn meanwhile(&mut self, sim: &mut Sim<Self>) {
+        self.watch.deployed.now = sim.world.now();
+        self.roll_out(sim);
         let heard = std::mem::take(&mut crew::lock(&self.crew).heard);
         for heard in heard {
             let at = (sim.world.now(), self.quiet);
@@ -232,9 +260,12 @@ impl Scenario for Delivering {
         self.wrong.take().map_or(Ok(()), Err)
     }
     fn changed(&mut self, changes: &[Change], table: &Table, _: u64) -> Result<(), String> {
-        changes.iter().try_for_each(|change| self.watch.changed(change, table))?;
-        let wrong = self.wrong.take().or_else(|| crew::lock(&self.crew).wrong.take());
-        wrong.map_or(Ok(()), Err)
+        let mut crew = crew::lock(&self.crew);
+        for change in changes {
+            self.watch.deployed.changed(change, table, &mut crew)?;
+            self.watch.changed(change, table)?;
+        }
+        self.wrong.take().or_else(|| crew.wrong.take()).map_or(Ok(()), Err)
     }
     fn still(&mut self, sim: &mut Sim<Self>) -> Result<(), String> {
         self.nobody_waits_for_the_sweep(sim)

@@ -41,7 +41,11 @@ fn parsed(item: &Item) -> Value {
     item.text("j").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
 }
 
-pub(super) fn read(item: &Arc<Item>) -> Result<Arc<Config>, String> {
+/// A config as it is.
+///
+/// # Errors
+/// It cannot be read.
+pub fn state(item: &Arc<Item>) -> Result<Arc<Config>, String> {
     thread_local!(static STATES: Decoded<Config> = const { Decoded::new() });
     STATES.with(|states| states.state(item))
 }
@@ -84,8 +88,8 @@ impl Watch {
             if versions.1 != versions.0 + 1 {
                 return Err(format!("{}: version {} became {}", change.key, versions.0, versions.1));
             }
-            let before = old.map(read).transpose()?.unwrap_or_else(|| Arc::new(Config::new("", "", Timestamp(0))));
-            let after = read(new)?;
+            let before = old.map(state).transpose()?.unwrap_or_else(|| Arc::new(Config::new("", "", Timestamp(0))));
+            let after = state(new)?;
             return self.config(place, &before, &after, table, crew);
         }
         if [keys::SNAPSHOTS, keys::PAST, keys::AUDIT].iter().any(|prefix| change.key.sk.starts_with(prefix)) {
@@ -103,7 +107,7 @@ impl Watch {
                 return Err(format!("{} was changed: {old:?}, then {new:?}", change.key));
             }
             (Some(_), None) => {
-                let config = table.peek(&keys::config(&self.places[place].1)).map(read).transpose()?;
+                let config = table.peek(&keys::config(&self.places[place].1)).map(state).transpose()?;
                 let oldest = config.as_ref().map_or(0, |config| config.oldest);
                 if number() >= oldest || change.key.sk.starts_with(keys::AUDIT) {
                     return Err(format!("{} was deleted, and versions from {oldest} on are kept", change.key));

@@ -8,14 +8,16 @@ mod race;
 mod rest;
 mod scenario;
 mod shop;
+mod tags;
 mod tasks;
 mod world;
 
-pub use check::waits_for;
+pub use check::{Watch, state, waits_for};
 pub use planted::Plant;
 pub use race::rollback_against_apply;
 pub use scenario::{Deploying, simulate, simulate_without_sweeps};
 pub use shop::Shop;
+pub use tags::Pushed;
 pub use world::{DeploymentsWorld, Rider};
 
 use crate::sim::OneKind;

@@ -3,8 +3,7 @@
 use super::crew::{Fate, lock};
 use super::scenario::Deploying;
 use crate::sim::Sim;
-use keelway_domain::deployments::definition::ImageChange;
-use keelway_domain::deployments::{Applied, Command, Config, Past, Snapshot, Status};
+use keelway_domain::deployments::{Applied, Command, Config, Past, Snapshot, Status, template};
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{configs, keys};
 use keelway_engine::item::Item;
@@ -132,9 +131,7 @@ impl Deploying {
             return Ok(());
         }
         let definition = &applied.definition;
-        let automatic: Vec<&ImageChange> = definition.image_changes().filter(|change| change.automatic).collect();
-        let head = |change: &&ImageChange| self.pushed.get(change.from.tag.as_str()).map(|(_, image)| image.clone());
-        if definition.image_changes().any(|change| head(&change).is_none()) || definition.triggers.is_empty() {
+        if !self.pushed.resolves(definition) || definition.triggers.is_empty() {
             return Ok(());
         }
         let Some(last) = &x.last else { return Err(format!("nothing was ever deployed: {definition:?}")) };
@@ -143,21 +140,8 @@ impl Deploying {
         let Some(deployed) = snapshot.and_then(|item| read::<Snapshot>(item)).map(|snapshot| snapshot.definition.template) else {
             return Err(format!("#{} has no snapshot", last.n));
         };
+        self.pushed.followed(definition, &template::images(&deployed))?;
         let containers = &deployed["spec"]["containers"];
-        let image =
-            |name: &str| containers.as_array().into_iter().flatten().find(|c| c["name"] == name).map(|c| c["image"].clone());
-        for change in automatic {
-            for container in &change.containers {
-                if image(container) != head(&change).map(Into::into) {
-                    return Err(format!(
-                        "{container} runs {:?}, and the newest of {} is {:?}",
-                        image(container),
-                        change.from,
-                        head(&change)
-                    ));
-                }
-            }
-        }
         let env = &definition.template["spec"]["containers"][0]["env"];
         if definition.on_config_change() && containers[0]["env"] != *env {
             return Err(format!("{} is deployed, and {env} is applied", containers[0]["env"]));

@@ -1,8 +1,9 @@
 //! Deployments in the simulation: who does what, and what must hold.
 
-use super::check::{Watch, read};
+use super::check::{self, Watch};
 use super::crew::{self, Fate, Heard, Say, lock};
 use super::plan::{self, Edit};
+use super::tags::Pushed;
 use super::{Both, Plant, Starter, both};
 use crate::sim::{self, Outcome, Scenario, Sim, Standing, Stats, Told, Violation};
 use keelway_domain::deployments::definition::Definition;
@@ -60,8 +61,8 @@ pub struct Deploying {
     pub(super) crew: crew::Shared,
     pub(super) starter: Starter,
     pub(super) watch: Watch,
-    /// The newest image of each tag, with when it was pushed.
-    pub(super) pushed: BTreeMap<&'static str, (Timestamp, String)>,
+    /// What the tags point to.
+    pub(super) pushed: Pushed,
     /// What was published: by config, version and attempt, the ends of the types.
     pub(super) told: BTreeMap<(String, u64, u64), BTreeSet<String>>,
     /// The tasks that were triggered: whose answers they may get, and the ids of those they got.
@@ -116,7 +117,7 @@ impl Deploying {
             crew: crew::Shared::default(),
             starter: Starter::default(),
             watch,
-            pushed: BTreeMap::new(),
+            pushed: Pushed::default(),
             told: BTreeMap::new(),
             tasks: BTreeMap::new(),
             answers_to_tasks: BTreeSet::new(),
@@ -133,7 +134,7 @@ impl Deploying {
     pub(super) fn state(&self, world: &World, place: usize) -> Option<Arc<Config>> {
         let core = world.core();
         let item = core.table.peek(&keys::config(&self.configs[place].0))?;
-        read(item).ok()
+        check::state(item).ok()
     }
 
     pub(super) fn ask(&mut self, sim: &mut Sim<Self>, place: usize, command: Command, id: u64) {
@@ -155,8 +156,7 @@ impl Deploying {
     fn push(&mut self, sim: &mut Sim<Self>, action: Action) {
         let Action::Push(tag, digest, at) = action else { return };
         let image = format!("registry/shop@sha256:{digest:04}");
-        let newest = self.pushed.entry(tag).or_insert_with(|| (at, image.clone()));
-        *newest = newest.clone().max((at, image.clone()));
+        self.pushed.push(tag, at, &image);
         let push = Push { tag: tag.into(), image, at, by: String::new() };
         sim.work(self, action, move |engine: Arc<Both>| {
             Box::pin(async move { engine.decides.pushed("shop", "images", &push).await.map(|_| None) })

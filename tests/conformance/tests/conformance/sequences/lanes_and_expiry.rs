@@ -53,6 +53,31 @@ fn days(stand: &Stand, days: i64) {
     }
 }
 
+#[test]
+fn a_copy_of_a_grant_takes_nothing_back_of_what_a_younger_sequence_left() {
+    let stand = Stand::new(&shipyard(&["build"], "release"));
+    ["c1", "c2", "c3"].iter().for_each(|on| stand.trigger(on));
+    stand.answer("c1", "build");
+    let granted = dev(&stand, "c2");
+    let partition = keys::context_partition(&project(), &context("c2"));
+    let payload = stand.world.core().table.partition(&partition).map(|item| item.key.sk.clone()).find(|sk| sk.starts_with("E#"));
+    // It is ended by somebody whose clock is ahead.
+    let ahead = Span::seconds(30);
+    stand.world.pass(ahead);
+    stand.answer("c2", "build");
+    {
+        let mut core = stand.world.core();
+        core.now = core.now + Span(-ahead.0);
+    }
+    stand.answer("c3", "build");
+    let lock = || stand.item(&Key::new("K#p#dev#svc", keys::MAIN));
+    let before = lock();
+    let copy = Message::Granted { to: Address::of(&granted), ask: granted.ask, payload: payload.unwrap_or_default() };
+    stand.own(copy);
+    stand.rest();
+    assert_eq!(lock(), before);
+}
+
 // The items of a transaction become visible one after another: a lock may name an execution that is not there yet.
 
 #[test]
