@@ -291,7 +291,7 @@ impl Delivering {
         let failed = |promotion: &&Promotion| promotion.phase == Phase::Waiting && promotion.why.reason == EVALUATION_FAILED;
         for (environment, promotion) in x.environments.iter().filter_map(|(name, state)| Some((name, state.promotion.as_ref()?))) {
             let of = (environment.clone(), promotion.run);
-            // Nobody asks for ever: before the services that are evaluated are well again, and while a target is not ready, when the
+            // Nobody asks for ever before the services that are evaluated are well again, or while a target is not ready: then the
             // promotion keeps the reason of before.
             let most = if self.quiet { 2 * MOST_TRIES } else { MOST_TRIES };
             let tries = self.anew.get(&of).is_none_or(|tried| *tried < most);
