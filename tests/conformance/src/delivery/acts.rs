@@ -290,16 +290,12 @@ impl Delivering {
         }
         let failed = |promotion: &&Promotion| promotion.phase == Phase::Waiting && promotion.why.reason == EVALUATION_FAILED;
         for (environment, promotion) in x.environments.iter().filter_map(|(name, state)| Some((name, state.promotion.as_ref()?))) {
-            // While what comes before it is not ready, nothing is evaluated, and the promotion keeps the reason of before.
-            let runs = |stage: &&str| {
-                let healthy = x.environments.get(*stage).and_then(|state| state.healthy.as_ref());
-                healthy.is_some_and(|(revision, _)| *revision == promotion.revision)
-            };
-            let ready = STAGES.iter().take_while(|stage| *stage != environment).all(|stage| runs(stage));
             let of = (environment.clone(), promotion.run);
-            // Nobody asks for ever, before the services that are evaluated are well again.
-            let tries = self.quiet || self.anew.get(&of).is_none_or(|tried| *tried < MOST_TRIES);
-            if failed(&promotion) && ready && tries && self.give(&format!("{environment} {} anew", promotion.run)) {
+            // Nobody asks for ever before the services that are evaluated are well again, or while a target is not ready: then the
+            // promotion keeps the reason of before.
+            let most = if self.quiet { 2 * MOST_TRIES } else { MOST_TRIES };
+            let tries = self.anew.get(&of).is_none_or(|tried| *tried < most);
+            if failed(&promotion) && tries && self.give(&format!("{environment} {} anew", promotion.run)) {
                 *self.anew.entry(of).or_default() += 1;
                 given = true;
                 let now = sim.world.now();
