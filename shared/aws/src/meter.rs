@@ -121,7 +121,7 @@ mod tests {
                 published(2);
                 sent(Some("m-1"), 3);
                 let item = Item::new(Key::new("a", "b")).with("x", "y".repeat(5000));
-                read_by_key([&item], 2);
+                read_by_key([&item], 2, Consistency::Strong);
                 read_page(&[item], false);
             })
             .await;
