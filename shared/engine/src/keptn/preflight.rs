@@ -1,13 +1,13 @@
 //! Checks of a client's event before it is put on the bus, so that the client learns at once what cannot work. The engine decides
 //! again when it handles the event: the state may have changed by then.
 
-use crate::ports::{PortError, Ports};
+use crate::ports::{Consistency, PortError, Ports};
 use crate::projects::{self, Project, sequence_of};
 use crate::protocol::record;
 use crate::refusal::Refusal;
 use crate::sequences::commands::unknown_approval;
 use crate::sequences::domain_event::other_content;
-use crate::sequences::{Address, Loaded, Publishes, Sequences, keys};
+use crate::sequences::{Address, Loaded, Sequences, keys};
 use crate::table::{self, Items};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
 use keelway_domain::ids::{ExecutionId, RecordId};
@@ -139,8 +139,8 @@ impl<P: Ports> Sequences<P> {
         // The payload that a `.finished` becomes part of.
         wanted.extend((kind == Kind::Finished).then(|| keys::record(&project, &to.context, &trigger)));
         // Usually an answer fits, and then this shows it for half of the price. What is old may also look like an answer that does
-        // not, so everything else is said from what is read anew. A copy may look new, and would be published again.
-        if !decides && self.limits.publishes == Publishes::Own {
+        // not, so everything else is said from what is read anew.
+        if !decides && self.checks_with() == Consistency::Eventual {
             let glanced = table::glance(&self.ports, &wanted).await?;
             let fits = self.fits(event, (&to, trigger), (kind, decides), glanced).await;
             if matches!(fits, Ok(Preflight::Answer { note: None, known: false, .. })) {

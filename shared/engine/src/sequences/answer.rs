@@ -5,7 +5,7 @@ use super::load::Reading;
 use super::message::Address;
 use super::{Loaded, Sequences, codec, keys};
 use crate::item::Key;
-use crate::ports::{PortError, Ports, Written};
+use crate::ports::{Consistency, PortError, Ports, Written};
 use crate::projects;
 use crate::protocol::{Change, Handled, Handler, Subject, Verdict, commit, invalid, record, run, settle};
 use crate::table::Items;
@@ -74,7 +74,7 @@ impl<P: Ports> Sequences<P> {
     }
 
     /// The same answer as a request. `glanced`: what was read to check it, which may be old. If it counts by that and the sequence
-    /// goes on, it is committed, because the commit has its condition. Everything else is decided from what is read anew.
+    /// goes on, it is committed, because the commit has its condition. What is left is decided from what is read anew.
     pub(super) async fn answer_from(
         &self,
         (to, trigger): (Address, RecordId),
@@ -203,13 +203,14 @@ impl Answer<'_> {
         Ok(Some(change))
     }
 
-    /// Commits what follows from items that may be old, if the sequence goes on; whether the commit counted. `None`: nothing was
-    /// tried. An end starts what the project's shipyard says, so it is decided from what is new.
+    /// Commits what follows from items that were read before; whether the commit counted. `None`: nothing was tried. An end starts
+    /// what the project's shipyard says, so it is not decided from what may be old.
     async fn commit_at_a_glance<P: Ports>(&self, engine: &Sequences<P>, items: &Items) -> Result<Option<bool>, PortError> {
         let found = items.get(&keys::execution(&self.to)).map(Loaded::read).transpose()?;
         let Some(loaded) = found.filter(|loaded| loaded.owes.is_none() && !self.cause.again) else { return Ok(None) };
+        let new = engine.checks_with() == Consistency::Strong;
         match self.decided(engine, &loaded, items).await? {
-            Decision::Commit(transition) if transition.next.outcome.is_none() => {
+            Decision::Commit(transition) if new || transition.next.outcome.is_none() => {
                 let Some(change) = self.change(engine, &loaded, *transition).await? else { return Ok(None) };
                 commit(engine, Some(&loaded), &change, self.cause).await.map(Some)
             }

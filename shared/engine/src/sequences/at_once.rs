@@ -2,7 +2,7 @@
 //! it cannot do now goes into the queue. Which events go on the bus is here, too.
 
 use super::{NAME, Publishes, Sequences, codec, keys};
-use crate::ports::{BusEntry, PortError, Ports};
+use crate::ports::{BusEntry, Consistency, PortError, Ports};
 use crate::protocol::Handled;
 use crate::table::{self, Items};
 use keelway_domain::cause::Cause;
@@ -32,6 +32,15 @@ pub fn cause_of(event: &CloudEvent, now: Timestamp) -> Cause {
 }
 
 impl<P: Ports> Sequences<P> {
+    /// How an answer is read about before it is taken. Where everything is published, what looks new goes on the bus before it is
+    /// handled, so a copy must not look new.
+    pub(crate) fn checks_with(&self) -> Consistency {
+        match self.limits.publishes {
+            Publishes::All => Consistency::Strong,
+            Publishes::Own => Consistency::Eventual,
+        }
+    }
+
     /// Takes the first `.started` of a task in one write, if nothing has to be read or published for it. `false`: it may be taken,
     /// or refused, by what [`Sequences::preflight`] reads.
     pub async fn take_unread(&self, event: &CloudEvent) -> bool {
