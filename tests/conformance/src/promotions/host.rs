@@ -11,7 +11,7 @@ use keelway_engine::promotions::attempts::Task;
 use keelway_world::promotions::host::{Call, Deed, End, GitHost, Repository, Trouble, Troubles, Verb};
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The repository of the tests.
@@ -118,15 +118,6 @@ pub struct Host {
     shown: (usize, u64),
 }
 
-impl Host {
-    /// What decides how it goes on: without counts, without what a case was shown, and each notification once.
-    fn going_on(mut self) -> (Self, BTreeSet<String>, (Vec<Call>, u64)) {
-        let fresh = (self.calls.split_off(self.shown.0), self.reads - self.shown.1);
-        let told = self.calls.iter().chain(&fresh.0).filter(|call| call.verb == Verb::Tell).map(|call| call.id.clone()).collect();
-        (Self { told: vec![], calls: vec![], writes: 0, reads: 0, shown: (0, 0), ..self }, told, fresh)
-    }
-}
-
 /// A host that the world and its workers share.
 #[derive(Debug, Clone, Default)]
 pub struct Shared(Arc<Mutex<Host>>);
@@ -136,11 +127,9 @@ impl Shared {
     pub fn fork(&self) -> Self {
         Self(Arc::new(Mutex::new(self.lock().clone())))
     }
-    /// Whether everything goes on as at another one. How often it was asked and told the same before the last step does not decide
-    /// that.
+    /// Whether it is the same as another one.
     pub fn is_like(&self, other: &Self) -> bool {
-        let (one, other) = (self.lock().clone(), other.lock().clone());
-        one.going_on() == other.going_on()
+        *self.lock() == *other.lock()
     }
     /// Makes engines with this host in reach, and a mistake or none.
     pub(super) fn engines(
