@@ -7,7 +7,7 @@ use keelway_cloud_tests::cloud::now_millis;
 use keelway_cloud_tests::problem::ensure;
 use keelway_cloud_tests::runner::Test;
 use keelway_cloud_tests::{Outcome, Problem};
-use keelway_domain::event::CloudEvent;
+use keelway_domain::event::{CloudEvent, HANDLED};
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use keelway_wire::cloudevent::from_bus_envelope;
@@ -15,9 +15,14 @@ use keelway_world::{promotions, sequences, webhooks};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// A rule of the template by the end of its name, and what stands for it in memory.
-type Twin = (&'static str, fn(&str, &str) -> bool);
-const TWINS: [Twin; 3] = [("sequences", sequences::takes), ("observations", promotions::takes), ("webhooks", webhooks::takes)];
+/// A rule of the template by the end of its name, and what stands for it in memory: of the source, the type and the event.
+type Twin = (&'static str, fn(&str, &str, &Value) -> bool);
+const TWINS: [Twin; 3] = [
+    // The bus in memory itself keeps from the queue what the API has handled.
+    ("sequences", |source, ty, event| sequences::takes(source, ty) && event[HANDLED].is_null()),
+    ("observations", |source, ty, _| promotions::takes(source, ty)),
+    ("webhooks", |source, ty, _| webhooks::takes(source, ty)),
+];
 
 pub fn tests() -> Vec<Test<Bed>> {
     let folder = std::env::var_os("KEELWAY_ORACLES").map(PathBuf::from);
@@ -118,7 +123,7 @@ fn tell(bed: &Bed, folder: &Path) -> Outcome {
         let (who, pattern) = (format!("the world's rule {name}"), pattern(bed, name, &bed.stack.output("BusName"))?);
         lines.extend(events.iter().map(|(n, event)| {
             let text = |field: &str| event[field].as_str().unwrap_or_default();
-            claim(&who, &pattern, *n, takes(text("source"), text("detail-type")))
+            claim(&who, &pattern, *n, takes(text("source"), text("detail-type"), &event["detail"]))
         }));
     }
     for (fields, pattern) in subscriptions() {
