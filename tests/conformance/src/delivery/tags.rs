@@ -69,7 +69,7 @@ pub fn draw(rng: &mut Rng, configs: &mut [Definition], (stages, long): (usize, S
     for _ in 0..1 + rng.below(4) {
         let at = after(rng, Span(0), long);
         let ago = *rng.pick(&[Span(0), Span(0), Span(0), Span::seconds(5), Span::minutes(2), Span::minutes(60)]);
-        let push = Push { tag: *rng.pick(&TAGS), image: *rng.pick(&IMAGES), ago };
+        let push = Push { tag: rng.pick::<&str>(&TAGS), image: *rng.pick(&IMAGES), ago };
         acts.push((at, Action::Push(push)));
         let place = rng.below(stages);
         let around = |before: Command, after: Command| {
@@ -139,7 +139,7 @@ impl Delivering {
             return;
         }
         self.built += 1;
-        let push = Push { tag: *sim.rng.pick(&TAGS), image: *sim.rng.pick(&IMAGES), ago: Span(0) };
+        let push = Push { tag: sim.rng.pick::<&str>(&TAGS), image: *sim.rng.pick(&IMAGES), ago: Span(0) };
         let at = sim.world.now() + sim.a_while(40);
         sim.plan(at, Action::Push(push));
     }
