@@ -216,8 +216,8 @@ async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answ
         return providers.accept(text, api.access().now()).await;
     }
     if has_form(text) && secret_of(text).is_none() {
-        let detail = "x-token: this is no token: one of `keelway token create` is keelway_<name>_ and 64 hexadecimal digits. It was \
-                      cut off or mistyped: copy it again, whole";
+        let detail = "x-token: this is no token: one of `keelway token create` is keelway_<name>_ and 64 hexadecimal digits. It \
+                      was cut off or mistyped: copy it again, whole";
         return Err(Refused::new(StatusCode::UNAUTHORIZED, "mistyped token", detail));
     }
     Err(Refused::new(

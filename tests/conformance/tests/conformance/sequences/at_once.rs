@@ -165,6 +165,24 @@ fn an_answer_that_is_checked_by_what_is_old_is_never_refused_for_it() {
     assert!(again > 0, "nothing old was ever read");
 }
 
+/// The project is read with the answer, and may be old. What follows an end is what the shipyard in force says, not the one before.
+#[test]
+fn an_end_starts_what_the_shipyard_in_force_says_whatever_the_check_has_read() {
+    for seed in 0..20 {
+        let stand = forgetful(&["build"], seed);
+        stand.trigger("c1");
+        stand.rest();
+        let open = stand.executions("c1")[0].record.expect("an open task").uuid().to_string();
+        let say = |kind: Kind| stand.event("dev", "c1", EventType::task("build", kind), Some(&open), kind.as_str());
+        block_on(answered(&stand.engine, &say(Kind::Started))).expect("nothing is in the way").expect("it fits");
+        stand.apply("r2", &shipyard(&["build"], "rollout"));
+        block_on(answered(&stand.engine, &say(Kind::Finished))).expect("nothing is in the way").expect("it fits");
+        stand.rest();
+        let started = |task: &str| stand.published("c1", &EventType::task(task, Kind::Triggered)).is_some();
+        assert_eq!((started("rollout"), started("release")), (true, false), "seed {seed}");
+    }
+}
+
 /// An answer without its `.started` has its note, one after it has none, and a copy changes nothing.
 #[test]
 fn what_is_said_of_an_answer_that_does_not_count_is_never_old() {
