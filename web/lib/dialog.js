@@ -22,8 +22,9 @@ function host() {
   if (!dialog) {
     dialog = document.createElement("dialog");
     dialog.setAttribute("aria-labelledby", "dialog-title");
-    dialog.addEventListener("close", closed);
-    dialog.addEventListener("cancel", (event) => shown?.busy && event.preventDefault());
+    // It may have been opened again before this event came.
+    dialog.onclose = () => dialog.open || closed();
+    dialog.oncancel = () => !shown?.busy;
     document.body.append(dialog);
   }
   return dialog;

@@ -6,25 +6,18 @@ import { signIn } from "./session.js";
 
 const PENDING = "keelway.sign-in";
 let busy = false;
+/** What the server says about providers: `{"providers": [{"issuer", "clientId", "scope", "origins"}], "wrong"}`. */
 let settings;
 
-/** What the server says about providers: `{"providers": [{"issuer", "clientId", "scope", "origins"}], "wrong"}`. */
-async function known() {
-  settings ??= fetch(`${BASE}/ui/settings.json`, { credentials: "omit" })
-    .then((answer) => answer.json())
-    .catch(() => ({ providers: [] }));
-  return settings;
-}
-let shown = { providers: [] };
-
 export function signInView({ then, error, fail }) {
-  known().then((found) => {
-    if (shown !== found) {
-      shown = found;
+  if (!settings) {
+    settings = { providers: [] };
+    ask(`${BASE}/ui/settings.json`).then(({ said }) => {
+      Object.assign(settings, said);
       dispatchEvent(new Event("routed"));
-    }
-  });
-  const { providers, wrong } = shown;
+    });
+  }
+  const { providers, wrong } = settings;
   const submit = async (event) => {
     event.preventDefault();
     if (busy) return;

@@ -68,6 +68,13 @@ fn onward(bed: &Bed) -> Outcome {
     ensure(browser.text("dialog")?.contains("keelway override c-closed --stage staging"), || {
         browser.text("dialog").unwrap_or_default()
     })?;
+    // Whoever opens it again before the browser tells that it was closed sees all of it.
+    let again = "const button = (inside, label) => [...document.querySelectorAll(`${inside} button`)].find((b) => b.innerText.includes(label)); \
+        document.querySelector('dialog').addEventListener('close', () => { window.told = true; }, {once: true}); \
+        button('dialog', 'Cancel').click(); button('main', 'Override').click();";
+    browser.run(again, &[])?;
+    browser.until("window.told")?;
+    ensure(browser.text("dialog")?.contains("keelway override c-closed"), || browser.text("dialog").unwrap_or_default())?;
     browser.click("dialog button", "Cancel")?;
     ["Override", "Resume", "Proceed"].into_iter().try_for_each(send)?;
     let sent =
