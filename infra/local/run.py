@@ -72,7 +72,7 @@ def build():
 
 def build_tests():
     """Everything, the tests included: {name of a test executable: its path}."""
-    told = cargo_build("the tests", "--workspace", "--all-targets", "--message-format=json-render-diagnostics",
+    told = cargo_build("the tests", "--workspace", "--bins", "--tests", "--message-format=json-render-diagnostics",
                        stdout=subprocess.PIPE, text=True)
     artifacts = (json.loads(line) for line in told.splitlines() if line.startswith('{"reason":"compiler-artifact"'))
     return {artifact["target"]["name"]: artifact["executable"] for artifact in artifacts

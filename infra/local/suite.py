@@ -25,7 +25,7 @@ CLOUD = ROOT / "infra" / "local" / "cloud.py"
 MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose
 # other features, and build everything a second time.
-IN_MEMORY = ("--lib", "--test=wire", "--test=staged", "--test=conformance", "--test=model", "--test=scale")
+IN_MEMORY = ("--test=keelway-domain", "--test=wire", "--test=engine", "--test=world", "--test=conformance", "--test=model", "--test=scale")
 SLOWEST = 10
 # So many tests more than there are processors run at a time: those with a git host wait for a third of their time and more.
 WAITING = 2
@@ -145,7 +145,7 @@ def everything():
     variables = {"KEELWAY_CLOUD_PY": str(CLOUD), "KEELWAY_VENV_PYTHON": str(environment.ensure("cloud")),
                  "KEELWAY_MOST_SEEDS": os.environ.get("KEELWAY_MOST_SEEDS", TESTED_SEEDS)}
     try:
-        in_memory = nextest("run", "--workspace", "--all-targets", **variables) == 0
+        in_memory = nextest("run", "--workspace", **variables) == 0
         say("\nthe suite on the local cloud")
         on_cloud = cloud.follow()
     finally:

@@ -66,7 +66,7 @@ def _package(directory, name):
         return ready.read_bytes()
     if not binary.is_file():
         raise Problem(f"there is no function {name} in {directory}: build it with `cargo build --workspace "
-                      f"--all-targets` (or `make package`)")
+                      f"--bins --tests` (or `make package`)")
     buffer = io.BytesIO()
     # A fixed date, so that the same binary gives the same zip. Level 1, because the copy stays on the same disk.
     info = zipfile.ZipInfo("bootstrap", (2020, 1, 1, 0, 0, 0))

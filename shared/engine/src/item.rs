@@ -155,18 +155,3 @@ impl From<bool> for Attr {
         Attr::Flag(b)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_as_dynamodb_counts_them() {
-        let item = Item::new(Key::new("ab", "c")).with("v", 12i64).with("t", "xyz").with("b", vec![1, 2]).with("f", true);
-        // pk+2, sk+1, v: 1+2, t: 1+3, b: 1+2, f: 1+1
-        assert_eq!(item.size(), 4 + 3 + 3 + 4 + 3 + 2);
-        assert_eq!(Attr::N(1_795_222_266_686).size(), 8);
-        assert_eq!(Attr::N(1000).size(), 2);
-        assert_eq!(Attr::N(-5).size(), 3);
-    }
-}

@@ -98,24 +98,3 @@ pub fn open_work(engine: &str, shard: u32) -> String {
 pub fn shard_of(scope: &str) -> u32 {
     u32::try_from(hash64(&[scope.as_bytes()]) % u64::from(SHARDS)).unwrap_or(0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_records_sort_key_leads_back_to_it() {
-        let id = RecordId { subject: SubjectId(42), number: 7, hash: RecordHash::of(b"x") };
-        assert_eq!(record_id(&record_sort(&id)), Some(id));
-        assert!(record_sort(&id) < record_sort(&RecordId { number: 999, ..id }));
-        assert_eq!(record_id("X#2222222222222"), None);
-    }
-
-    #[test]
-    fn what_is_due_leads_to_its_letter() {
-        let letter = dead_letter(Timestamp(5), "m-1");
-        let due = due_letter(Timestamp(9), &letter.sk);
-        assert_eq!(letter_of(&due.sk), letter.sk);
-        assert!(due.sk < due_bound(Timestamp(9)) && due.sk > due_bound(Timestamp(8)));
-    }
-}

@@ -73,7 +73,7 @@ impl Partition {
     }
 
     /// The number of separators after the prefix.
-    pub(crate) fn separators(&self) -> usize {
+    pub fn separators(&self) -> usize {
         separators(self.parts)
     }
 }

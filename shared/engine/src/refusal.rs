@@ -68,23 +68,3 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let best = best.filter(|(distance, _)| *distance <= allowed && *distance < letters);
     best.map(|(_, candidate)| candidate).or_else(|| known.iter().copied().find(near))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slip_is_recognised() {
-        let known = ["dev", "staging", "production"];
-        for (name, meant) in
-            [("stagin", Some("staging")), ("prod", Some("production")), ("Dev", Some("dev")), ("qa", None), ("", None)]
-        {
-            assert_eq!(nearest(name, &known), meant, "{name}");
-        }
-        let refusal = Refusal::unknown("stage", "stagin", known);
-        assert_eq!(
-            refusal.to_string(),
-            "stage \"stagin\" does not exist: did you mean \"staging\"? there are dev, staging, production"
-        );
-    }
-}

@@ -13,8 +13,10 @@ from . import lists, schemata
 WORK = ROOT / "target" / "mutants"
 COPY = WORK / "source"
 DOMAIN = Path("shared/domain/src")
-# The unit tests are built as an integration test: so cargo chooses the features of the whole workspace, as everywhere.
+# The unit tests are an integration test of the domain here, and not of a package of their own: optimised, because they run
+# thousands of times.
 TESTS = ("keelway-domain", "conformance")
+UNIT_PACKAGE = "tests/domain"
 UNIT_TESTS = '\n[[test]]\nname = "keelway-domain"\npath = "src/lib.rs"\n'
 ROUNDS = 20
 
@@ -26,7 +28,7 @@ def target():
 def tracked():
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file() and not Path(name).is_relative_to(UNIT_PACKAGE)]
 
 
 def mutated(name):
@@ -83,7 +85,7 @@ class Copy:
     def _adapted(name, source):
         if name == "Cargo.toml":
             # Lints do not apply to mutants.
-            return re.sub(rb"(\[workspace\.lints\.\w+\]\n)[^\[]*", rb"\1\n", source)
+            return re.sub(rb"(\[workspace\.lints\.\w+\]\n)[^\[]*", rb"\1\n", source.replace(f'"{UNIT_PACKAGE}", '.encode(), b""))
         if name == "shared/domain/Cargo.toml":
             return source + UNIT_TESTS.encode()
         if name == str(DOMAIN / "lib.rs"):

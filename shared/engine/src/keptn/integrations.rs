@@ -355,15 +355,3 @@ fn check(one: &Integration) -> Result<(), Refusal> {
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_are_those_of_keptn() {
-        let who = Who { name: "int".into(), namespace: "ns".into(), hostname: "n1".into() };
-        // printf 'int-ns-n1' | sha1sum
-        assert_eq!(who.id(), "ea4caa30233315068a5d2e3e7bb480851379c1e9");
-    }
-}

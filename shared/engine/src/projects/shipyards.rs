@@ -252,15 +252,3 @@ impl<P: Ports> Projects<'_, P> {
         Ok(item)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn revisions_are_named_as_git_names_them() {
-        // printf 'hello\n' | git hash-object --stdin
-        assert_eq!(blob_id("hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
-        assert_eq!(blob_id(""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
-    }
-}

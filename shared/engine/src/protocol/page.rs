@@ -55,23 +55,3 @@ pub fn slot(entry: &str) -> i64 {
 pub fn place(at: Timestamp, n: i64) -> Position {
     at.0.saturating_mul(1000).saturating_add(n.min(IN_ONE_MS))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slot_is_the_entrys_own() {
-        let slots: std::collections::BTreeSet<i64> = (0..20_000).map(|n| slot(&format!("entry-{n}"))).collect();
-        assert_eq!((slots.first(), slots.last(), slots.len()), (Some(&1), Some(&999), 999));
-        assert_eq!(slot("entry-1"), slot("entry-1"));
-    }
-
-    #[test]
-    fn a_place_names_the_entries_of_a_millisecond_behind_it() {
-        let now = Timestamp(1_795_222_266_686);
-        assert_eq!(place(now, 3), 1_795_222_266_686_003);
-        assert_eq!(split(place(now, 3)), (now, 3));
-        assert_eq!(split(place(now, 5000)), (now, 999));
-    }
-}

@@ -38,28 +38,8 @@ pub(super) fn unarmed<S: Subject>(x: &S, cause: Cause) -> Option<Timestamp> {
 
 /// How long to wait after the n-th lost write: spread over the whole time, so that writers that met once do not meet again. Not
 /// random: every delivery of a message waits the same.
-pub(super) fn pause(cause: Cause, lost: usize) -> Span {
+pub fn pause(cause: Cause, lost: usize) -> Span {
     let most = (1..lost).fold(FIRST_PAUSE, |most, _| LONGEST_PAUSE.min(Span(2 * most.0)));
     let spread = hash64(&[&cause.id.to_be_bytes(), &lost.to_be_bytes()]) % most.0.unsigned_abs();
     Span(1 + i64::try_from(spread).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::COMMIT_TRIES;
-
-    #[test]
-    fn pauses_grow_differ_and_end_within_seconds() {
-        let of = |message: usize, lost| pause(Cause { id: hash64(&[&message.to_be_bytes()]), ..Cause::default() }, lost).0;
-        let longest = |lost| (0..1000).map(|message| of(message, lost)).max().unwrap_or_default();
-        let longest: Vec<i64> = (1..COMMIT_TRIES).map(longest).collect();
-        for (longest, most) in longest.iter().zip([50, 100, 200, 400, 800, 1000, 1000]) {
-            assert!(*longest <= most && *longest > most - most / 10, "{longest} of {most}");
-        }
-        assert!((0..1000).all(|message| (1..COMMIT_TRIES).map(|lost| of(message, lost)).sum::<i64>() < 4000));
-        let different: std::collections::BTreeSet<i64> = (0..50).map(|message| of(message, 5)).collect();
-        assert!(different.len() > 40, "{different:?}");
-        assert_eq!(of(7, 3), of(7, 3), "the same for every delivery of a message");
-    }
 }

@@ -19,7 +19,7 @@ mod work;
 pub use contexts::SequenceFilter;
 pub use environments::EnvironmentFilter;
 pub use events::EventFilter;
-pub use executions::ExecutionFilter;
+pub use executions::{ExecutionFilter, first_behind, position};
 pub use links::Links;
 pub use open::OpenExecution;
 pub use work::{MAX_TASKS, OpenWork, WorkFilter, WorkPage};

@@ -9,7 +9,7 @@ mod codec;
 mod health;
 pub mod keys;
 mod message;
-mod places;
+pub mod places;
 mod rule;
 mod subject;
 pub(crate) mod subscriptions;

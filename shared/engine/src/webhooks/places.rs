@@ -13,7 +13,7 @@ const SHARE: usize = if PLACES < 3 { 1 } else { PLACES / 3 };
 /// A receiver is slow if a request took this many milliseconds: half of the timeout.
 const LONG: u64 = 2500;
 /// How long a receiver counts as slow.
-const REMEMBERED: Span = Span::minutes(5);
+pub const REMEMBERED: Span = Span::minutes(5);
 
 /// A worker's knowledge of a receiver.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ struct Receiver {
 
 /// The places of a worker.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<HashMap<Address, Receiver>>);
+pub struct Places(Mutex<HashMap<Address, Receiver>>);
 
 impl Places {
     fn lock(&self) -> MutexGuard<'_, HashMap<Address, Receiver>> {
@@ -48,7 +48,7 @@ impl Places {
 
 /// A place, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place<'a> {
+pub struct Place<'a> {
     places: &'a Places,
     of: Address,
 }
@@ -72,33 +72,5 @@ impl Drop for Place<'_> {
                 all.remove(&self.of);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_receiver_that_takes_long_gets_a_third_until_it_answers_or_a_while_has_passed() {
-        let (places, now) = (Places::default(), Timestamp(1_795_222_266_686));
-        let of = |name: &str| Address { namespace: "p".into(), name: name.into() };
-        let took = |ms| Exchange { ms, ..Exchange::default() };
-        let free = |name: &str, at: Timestamp| {
-            let mut taken = vec![];
-            while taken.len() < PLACES
-                && let Some(place) = places.take(&of(name), at)
-            {
-                taken.push(place);
-            }
-            taken.len()
-        };
-        assert_eq!(free("long", now), PLACES, "as long as nothing is known of it");
-        places.take(&of("long"), now).unwrap().made(&took(5000), now);
-        assert_eq!((free("long", now), free("quick", now)), (1, PLACES));
-        assert_eq!(free("long", now + REMEMBERED), PLACES);
-        places.take(&of("long"), now).unwrap().made(&took(20), now);
-        assert_eq!(free("long", now), PLACES);
-        assert!(places.lock().is_empty(), "nothing is kept of receivers that answer");
     }
 }

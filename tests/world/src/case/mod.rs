@@ -1,7 +1,7 @@
 //! Cases: stories as data, and how they are told to any [`Stand`]. What every engine's cases have is here; what an engine adds to
 //! the format is its [`Dialect`]. The format is described beside the cases, in `tests/cases/README.md`.
 
-mod expect;
+pub mod expect;
 mod format;
 mod outputs;
 mod run;
