@@ -14,7 +14,8 @@ WORK = ROOT / "target" / "mutants"
 COPY = WORK / "source"
 DOMAIN = Path("shared/domain/src")
 # The unit tests are built as an integration test: so cargo chooses the features of the whole workspace, as everywhere.
-TESTS = ("keelway-domain", "conformance")
+# The last three judge evaluations and canaries.
+TESTS = ("keelway-domain", "conformance", "wire", "model", "deployers")
 UNIT_TESTS = '\n[[test]]\nname = "keelway-domain"\npath = "src/lib.rs"\n'
 ROUNDS = 20
 
