@@ -146,6 +146,30 @@ fn a_busy_source_is_asked_after_pauses_that_double() {
 }
 
 #[test]
+fn what_comes_while_a_source_is_asked_gives_no_order_again() {
+    let mut stand = Stand::new(prometheus());
+    stand.begin("a");
+    stand.now = stand.now + MINUTE;
+    stand.begin("b");
+    let sends = &stand.record.as_ref().unwrap().sends;
+    assert_eq!(*sends, [Order::Measure { id: "b".into(), attempt: 1 }]);
+}
+
+#[test]
+fn a_service_that_has_begun_with_one_has_not_begun_with_another() {
+    let mut stand = Stand::new(Found::Service("dynatrace".into()));
+    stand.begin("a");
+    stand.begin("b");
+    let asked = |stand: &Stand, id: &str| match stand.x.open(id).map(|open| open.phase.clone()) {
+        Some(Phase::Asked { id, started, .. }) => (id, started),
+        other => panic!("{other:?}"),
+    };
+    let (get_sli, _) = asked(&stand, "b");
+    stand.give(Input::Began(&get_sli));
+    assert!(!asked(&stand, "a").1 && asked(&stand, "b").1);
+}
+
+#[test]
 fn a_wake_up_that_was_replaced_or_comes_early_changes_nothing() {
     let mut stand = Stand::new(prometheus());
     stand.begin("a");
