@@ -14,8 +14,8 @@ WORK = ROOT / "target" / "mutants"
 COPY = WORK / "source"
 DOMAIN = Path("shared/domain/src")
 # The unit tests are an integration test of the domain here, and not of a package of their own: optimised, because they run
-# thousands of times.
-TESTS = ("keelway-domain", "conformance")
+# thousands of times. The last three judge evaluations and canaries.
+TESTS = ("keelway-domain", "conformance", "wire", "model", "deployers")
 UNIT_PACKAGE = "tests/domain"
 UNIT_TESTS = '\n[[test]]\nname = "keelway-domain"\npath = "src/lib.rs"\n'
 ROUNDS = 20

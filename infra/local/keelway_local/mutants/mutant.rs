@@ -36,8 +36,10 @@ fn first(number: u32) -> bool {
         ACTIVE.store(if record.is_some() { RECORDED } else { chosen }, Relaxed);
         return on(number);
     }
+    // Without a file, another thread has read the variables meanwhile.
+    let Some(file) = REACHED.get() else { return ACTIVE.load(Relaxed) == number };
     if SEEN[number as usize].swap(1, Relaxed) == 0 {
-        let mut file = REACHED.get().expect("it was opened").lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         file.write_all(&number.to_le_bytes()).expect("the file of what is reached can be written");
     }
     false

@@ -21,7 +21,9 @@ def _order(test):
 def _tests_of(file, tests, plants):
     """The tests that may find something in a file, in the order of trying: those of an engine need no other engine's seeds."""
     engines = {engine for engine, *_ in trial.SIMULATIONS}
-    engine = next((part for part in file.split("/") if part in engines), None)
+    # What judges an evaluation has a folder of its own beside the engine's.
+    parts = file.replace("/evaluation/", "/evaluations/").split("/")
+    engine = next((part for part in parts if part in engines), None)
     fits = lambda test: plants or test.kind != trial.SEEDS or engine in (None, test.engine)
     first = lambda test: (test.times, test.kind == trial.SEEDS and test.engine != engine, *_order(test))
     return sorted(filter(fits, tests), key=first)

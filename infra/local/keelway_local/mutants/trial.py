@@ -15,7 +15,7 @@ from ..common import Problem, Step
 from . import build
 
 # Each engine has a test that tells its cases, or one of them.
-ENGINES = ["sequences", "promotions", "deployments", "webhooks"]
+ENGINES = ["sequences", "promotions", "deployments", "webhooks", "evaluations"]
 CASES = {engine: f"{engine}::every_case_holds" for engine in ENGINES}
 SEEDED, UNSWEPT = "every_seed_keeps_the_invariants", "every_seed_comes_to_rest_without_sweeps"
 # The simulations: the engine, the test, and the number of seeds for a mutant and for a plant.
@@ -26,6 +26,8 @@ SIMULATIONS = [
     ("deployments", f"deployments::{SEEDED}", 200, 3000),
     ("deployments", f"deployments::{UNSWEPT}", 100, 1000),
     ("webhooks", f"webhooks::{SEEDED}", 200, 3000),
+    ("evaluations", f"evaluations::{SEEDED}", 200, 3000),
+    ("evaluations", f"evaluations::{UNSWEPT}", 100, 1000),
     ("delivery", f"delivery::{SEEDED}", 20, 600),
     ("border", f"border::{SEEDED}", 40, 500),
 ]
@@ -33,6 +35,11 @@ SIMULATIONS = [
 # others find sooner. And those that read the source, which is another one in the copy.
 LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|fault_after|twice_is|fork_of|every_case|index_names|any_order|every_order|"
                       r"later_version|fifty_thousand")
+# The folders that the tests' executables run in.
+PACKAGES = {"keelway_domain": "shared/domain", "wire": "shared/wire", "conformance": "tests/conformance", "model": "tests/model",
+            "deployers": "tests/deployers"}
+# Cases of what evaluations come to (`tests/cases/evaluation`, and random ones against a port of Keptn's code), and of canaries.
+BESIDE = {"wire": re.compile("^evaluation::"), "model": re.compile("^judgements::"), "deployers": re.compile("^analysis::")}
 REACHED = build.WORK / "reached.json"
 UNIT, CASE, SEEDS = "unit test", "case", "seeds"
 # How many cases are tried one by one, before all cases of the engine are run in one process.
@@ -66,7 +73,7 @@ def run(command, variables, seconds):
     limits = 'ulimit -t "$1"; ulimit -v 6000000 2>/dev/null; shift; exec nice -n 19 "$@"'
     env = {**os.environ, "INSTA_UPDATE": "no", "INSTA_WORKSPACE_ROOT": str(build.COPY), "RUST_BACKTRACE": "0",
            "PROPTEST_CASES": "64", **variables}
-    package = "shared/domain" if "keelway_domain" in Path(command[0]).name else "tests/conformance"
+    package = PACKAGES[Path(command[0]).name.rsplit("-", 1)[0]]
     process = subprocess.Popen(["sh", "-c", limits, "sh", str(max(2, round(seconds))), *command], cwd=build.COPY / package, env=env,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     told, failed = [], False
@@ -95,6 +102,9 @@ def all_tests(executables, plants):
     unit, conformance = executables["keelway-domain"], executables["conformance"]
     single = lambda name: ["--exact", name, "--test-threads", "1"]
     tests = [Test(UNIT, name, "", [unit, *single(name)], {}) for name in _names(unit)] if not plants else []
+    for program, chosen in BESIDE.items():
+        named = [name for name in _names(executables[program]) if chosen.search(name)]
+        tests += [Test(CASE, name, "", [executables[program], *single(name)], {}) for name in named]
     tests += [Test(CASE, name, "", [conformance, *single(name)], {}) for name in _names(conformance) if not LEFT_OUT.search(name)]
     for engine, name in CASES.items():
         tests.append(Test(CASE, f"cases of {engine}", engine, [conformance, *single(name)], {}))
@@ -144,12 +154,14 @@ def find(number, tests):
     """The first of these tests that fails with a mutant, or None. Tests with a small reach come first; many tests share a
     process."""
     on = {"KEELWAY_MUTANT": str(number)}
+    programs = dict.fromkeys(test.command[0] for test in tests)
     units = [test for test in tests if test.kind == UNIT]
-    others = [test for test in tests if test.kind == CASE and not test.engine]
+    other = [test for test in tests if test.kind == CASE and not test.engine]
+    others = [[test for test in other if test.command[0] == program] for program in programs]
     single = [test for test in tests if test.kind == CASE and "KEELWAY_CASE" in test.variables]
     whole = [test for test in tests if test.kind == CASE and test.engine and "KEELWAY_CASE" not in test.variables]
     few = single[:FEW] if len(single) > FEW + 2 else single
-    tried = [[units], [[test] for test in few], [[test] for test in whole if len(single) > len(few)], [others],
+    tried = [[units], [[test] for test in few], [[test] for test in whole if len(single) > len(few)], others,
              [[test] for test in tests if test.kind == SEEDS]]
     for together in (group for groups in tried for group in groups if group):
         first = together[0]

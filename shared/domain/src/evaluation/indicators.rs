@@ -140,6 +140,13 @@ mod tests {
     }
 
     #[test]
+    fn a_duration_is_whole_seconds_rounded_up() {
+        for (milliseconds, told) in [(299_000, "299s"), (299_001, "300s"), (299_999, "300s"), (0, "0s")] {
+            assert_eq!(Place { milliseconds, ..Place::default() }.duration(), told);
+        }
+    }
+
+    #[test]
     fn a_query_names_its_place() {
         let queries = map(&[
             ("a", "rate(x{job=\"$SERVICE-$PROJECT-$STAGE\",d='$DEPLOYMENT'}[$DURATION_SECONDS])"),

@@ -310,3 +310,23 @@ fn value_of(measured: &Measured) -> Value {
     let Measured { metric, value, success, message } = measured.clone();
     Value { metric, value, compared_value: 0.0, success, message }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_counts_as_no_value_and_is_noted() {
+        let mut notes = vec![];
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let kept = finite(&Measured::value("errors", value), &mut notes);
+            assert_eq!((kept.success, kept.value, kept.message.as_str()), (false, 0.0, NO_NUMBER), "{value}");
+        }
+        assert_eq!(notes, vec![Note::NotFinite("errors".into()); 3]);
+        // Why there is no value, its source has said already.
+        let none = Measured { success: false, message: "no such metric".into(), ..Measured::value("errors", f64::INFINITY) };
+        assert_eq!(finite(&none, &mut notes), none);
+        assert_eq!(finite(&Measured::value("errors", 1.5), &mut notes), Measured::value("errors", 1.5));
+        assert_eq!(notes.len(), 3);
+    }
+}

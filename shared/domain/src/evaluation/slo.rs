@@ -141,3 +141,27 @@ impl Slo {
         sets.flatten().any(|text| Criterion::parse(text).is_ok_and(|criterion| criterion.kind.compares()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_to_compare_with_are_needed_only_where_a_criterion_names_a_change() {
+        let slo = |pass: &[&str], warning: &[&str]| {
+            let sets = |texts: &[&str]| texts.iter().map(|text| vec![(*text).to_owned()]).collect();
+            let (sli, pass, warning) = ("errors".into(), sets(pass), sets(warning));
+            let objective = Objective { sli, display_name: String::new(), pass, warning, weight: 1, key: false };
+            Slo { objectives: vec![objective], ..Slo::default() }
+        };
+        for (pass, warning, compares) in [
+            (&["<600"][..], &["<=800"][..], false),
+            (&[], &[], false),
+            (&["no criterion"], &[], false),
+            (&["<=+10%"], &[], true),
+            (&["<600"], &["<=800", "<+50"], true),
+        ] {
+            assert_eq!(slo(pass, warning).compares(), compares, "{pass:?} {warning:?}");
+        }
+    }
+}

@@ -110,3 +110,42 @@ pub struct Period {
     /// Its end, at least a minute later.
     pub end: Timestamp,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROLE: &str = "arn:aws:iam::123456789012:role/read-metrics";
+
+    /// What the border asks about: a source that names something of the installation and says nothing of it would get it.
+    #[test]
+    fn a_source_says_what_it_uses_of_the_installation() {
+        let of = |api: MetricsApi| {
+            let all = MetricsSource { api, delay: None, vouched: false }.resources();
+            all.into_iter().map(|(field, resource)| (field, resource.expect("it can be read"))).collect::<Vec<_>>()
+        };
+        let prometheus = |region: Option<&str>, role: Option<&str>| {
+            let (region, role) = (region.map(str::to_owned), role.map(str::to_owned));
+            of(MetricsApi::Prometheus(Prometheus { url: "https://p.test".into(), region, role, ..Prometheus::default() }))
+        };
+        let server = ("spec.prometheus.url", Resource::named(ResourceKind::Servers, "https://p.test"));
+        let metrics = |of: &str, region: Option<&str>, role: Option<&str>| Resource::metrics(of, region, role).expect("a role");
+        assert_eq!(prometheus(None, None), [server.clone()], "without a region, nothing is signed");
+        let signed = ("spec.prometheus.region", metrics("prometheus", Some("eu-west-1"), None));
+        assert_eq!(prometheus(Some("eu-west-1"), None), [server.clone(), signed]);
+        let assumed = ("spec.prometheus.role", metrics("prometheus", Some("eu-west-1"), Some(ROLE)));
+        assert_eq!(prometheus(Some("eu-west-1"), Some(ROLE)), [server, assumed]);
+
+        let cloudwatch = |region: Option<&str>, role: Option<&str>| {
+            let (region, role) = (region.map(str::to_owned), role.map(str::to_owned));
+            of(MetricsApi::Cloudwatch(CloudWatch { region, role, ..CloudWatch::default() }))
+        };
+        assert_eq!(cloudwatch(None, None), [("spec.cloudwatch", metrics("cloudwatch", None, None))]);
+        let assumed = ("spec.cloudwatch.role", metrics("cloudwatch", Some("eu-west-1"), Some(ROLE)));
+        assert_eq!(cloudwatch(Some("eu-west-1"), Some(ROLE)), [assumed]);
+        let unreadable =
+            MetricsApi::Cloudwatch(CloudWatch { role: Some("read-metrics of another".into()), ..CloudWatch::default() });
+        let asked = MetricsSource { api: unreadable, delay: None, vouched: false }.resources();
+        assert!(matches!(&asked[..], [("spec.cloudwatch.role", Err(_))]), "{asked:?}");
+    }
+}

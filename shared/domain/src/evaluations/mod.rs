@@ -12,3 +12,6 @@ pub use announce::{GET_SLI, INVALIDATED, SOURCE};
 pub use answer::{Answer, Asker, MOST_VIOLATED, Violation};
 pub use decide::{Decision, Facts, Found, Input, Lost, Rules, decide};
 pub use state::{Asked, Ended, KEPT, MOST_OPEN, Open, Order, Past, Phase, Record, Service, Told};
+
+#[cfg(test)]
+mod tests;

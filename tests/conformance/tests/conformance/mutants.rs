@@ -64,7 +64,7 @@ fn functions(source: &str, name: &str) -> Vec<String> {
 #[test]
 fn each_planted_mistake_has_one_place() {
     let mut wrong = vec![];
-    for engine in ["sequences", "promotions", "deployments", "webhooks"] {
+    for engine in ["sequences", "promotions", "deployments", "webhooks", "evaluations"] {
         let plants: Vec<Plant> = list(&root().join(format!("tests/mutants/plants/{engine}.yaml")));
         assert!(plants.len() >= 10, "{engine} has {} plants", plants.len());
         for plant in &plants {

@@ -330,6 +330,23 @@ fn values_over_time_need_requests_of_both_versions() {
 }
 
 #[test]
+fn a_window_is_looked_at_when_its_metrics_have_arrived() {
+    let next = canary(&[(10, Some(60))], analysis());
+    let mut stand = Stand::judged(&next, &[("slo.yaml", SLO), ("sli.yaml", SLI)]);
+    let delay = Span::seconds(90);
+    let late = keelway_world::evaluations::declared("main", Some(delay));
+    keelway_world::evaluations::project::declare(&stand.world, "shop", "main", Some(&late)).unwrap();
+    measured(&stand, (60.0, 2.0), (540.0, 2.0));
+    stand.apply(&next);
+    stand.pass(Span::seconds(140));
+    assert!(stand.sources.state().asked.is_empty(), "the window has ended, and its metrics are on their way");
+    stand.pass(Span::seconds(15));
+    let asked = stand.sources.state().asked[0].clone();
+    assert!(asked.at >= asked.period.end + delay, "{asked:?}");
+    assert_eq!(report(&stand).result, "pass");
+}
+
+#[test]
 fn a_deployment_that_is_paused_or_cancelled_is_not_judged() {
     let next = canary(&[(10, Some(60))], analysis());
     let mut stand = deploying(&next, (60.0, 9.0), (540.0, 2.0));

@@ -175,9 +175,5 @@ fn compared(target: &str, of: &Distribution, spread: &Spread) -> Result<Objectiv
 fn why_failed(objectives: &[Objective], finished: &Finished) -> String {
     let failed: Vec<String> =
         objectives.iter().filter(|objective| objective.result == Judgement::Fail.as_str()).map(Objective::why).collect();
-    match failed.is_empty() {
-        false => failed.join("; "),
-        true if finished.message.is_empty() => format!("the score is {}", shown(finished.evaluation.score)),
-        true => finished.message.clone(),
-    }
+    if failed.is_empty() { finished.message.clone() } else { failed.join("; ") }
 }

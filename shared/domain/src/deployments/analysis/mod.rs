@@ -188,3 +188,6 @@ pub enum Verdict {
         hopeless: bool,
     },
 }
+
+#[cfg(test)]
+mod tests;

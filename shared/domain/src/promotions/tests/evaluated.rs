@@ -191,6 +191,25 @@ fn an_answer_about_an_earlier_window_changes_nothing() {
 }
 
 #[test]
+fn the_first_answer_counts() {
+    let (mut stand, _) = soaked(gated());
+    stand.answer(&fail());
+    let before = stand.x.clone();
+    stand.answer(&pass());
+    assert_eq!(stand.x, before);
+    assert_eq!(stand.attempts(), ["staging v2"]);
+}
+
+#[test]
+fn what_was_not_counted_yet_is_not_stored() {
+    let (stand, _) = soaked(gated());
+    let evaluation = stand.x.environments["staging"].evaluation.clone().unwrap();
+    let stored = serde_json::to_value(Evaluation { times: 0, ..evaluation.clone() }).unwrap();
+    assert!(["n", "t", "a"].iter().all(|name| stored.get(name).is_none()), "{stored}");
+    assert_eq!(serde_json::to_value(&evaluation).unwrap()["t"], 1);
+}
+
+#[test]
 fn a_newer_revision_is_evaluated_by_itself() {
     let (mut stand, _) = soaked(gated());
     stand.answer(&fail());
