@@ -110,6 +110,7 @@ impl Delivering {
             }
             Action::Cluster(act) => self.at_cluster(sim, act),
             Action::Push(push) => self.push(sim, push),
+            Action::DeleteImage(deletion) => self.delete_image(sim, deletion),
         }
     }
 

@@ -8,6 +8,7 @@
 mod acts;
 mod check;
 mod clusters;
+mod deleted;
 mod evaluated;
 mod facts;
 mod hand;

@@ -2,7 +2,7 @@
 
 use super::manifests::{self, Stage};
 use super::scenario::Action;
-use super::{PROJECT, STAGES, clusters, image, project, revision, tags};
+use super::{PROJECT, STAGES, clusters, deleted, image, project, revision, tags};
 use crate::sim::Troubles;
 use keelway_domain::border::{Act, Consent, Consents, Update};
 use keelway_domain::deployments::definition::Definition;
@@ -44,7 +44,9 @@ impl Plan {
             self.gone = rng.chance(15.0);
         }
         if rng.chance(35.0) {
-            self.deeds.extend(tags::draw(rng, &mut self.configs, (stages, long)));
+            let acts = tags::draw(rng, &mut self.configs, (stages, long));
+            self.deeds.extend(deleted::draw(&acts));
+            self.deeds.extend(acts);
         }
     }
 

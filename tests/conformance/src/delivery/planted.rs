@@ -15,6 +15,7 @@ use keelway_engine::promotions;
 use keelway_engine::sequences::keys::open_tasks;
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::worker::Worker;
+use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
 plants! {
@@ -56,6 +57,8 @@ plants! {
     AliasUnheard,
     /// What carries a task out is replaced by what its tag pointed to before.
     OldPushReplaces,
+    /// An image that loses one of its tags is gone.
+    TagTakenForImage,
 }
 
 /// A mistake in an engine, or none.
@@ -86,6 +89,20 @@ fn is_fact(key: &Key) -> bool {
 
 fn is_head(key: &Key) -> bool {
     key.pk.starts_with("DH#") && key.sk.starts_with(HEADS)
+}
+
+/// What is known of an image.
+fn is_image(key: &Key) -> bool {
+    key.pk.starts_with("DH#") && key.sk.starts_with("X#")
+}
+
+/// The image as if the last deletion of one of its tags had been its own.
+fn all_deleted(image: &mut Value) {
+    let tags = image["t"].as_object().into_iter().flat_map(|tags| tags.values());
+    let last = tags.filter(|tag| tag[1] == false).filter_map(|tag| tag[0].as_i64()).max();
+    if let Some(last) = last {
+        image["x"] = last.into();
+    }
 }
 
 fn is_config(key: &Key) -> bool {
@@ -171,6 +188,12 @@ impl Bend for Mistake {
                 json(fact.text("j"))["e"].is_string()
             }
             _ => false,
+        };
+        let write = match write {
+            Write::Put(item, condition) if is_image(&item.key) && self.has(Plant::TagTakenForImage, deployments::NAME) => {
+                Write::Put(changed(item, "j", all_deleted), condition)
+            }
+            write => write,
         };
         (!lost).then_some(write)
     }

@@ -243,6 +243,7 @@ impl Delivering {
         }
         self.check_promotions(sim, &open)?;
         self.check_clusters(sim)?;
+        self.check_deleted(sim)?;
         self.check_bounds(sim)
     }
 

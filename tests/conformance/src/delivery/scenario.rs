@@ -5,7 +5,7 @@ use super::hand::{Hand, Shared, lock};
 use super::manifests;
 use super::plan::{self, Plan};
 use super::planted::{Plant, Planted};
-use super::{PROJECT, STAGES, clusters, config, namespace, pipeline, project, tags};
+use super::{PROJECT, STAGES, clusters, config, deleted, namespace, pipeline, project, tags};
 use crate::deployments::Pushed;
 use crate::deployments::crew::{self, Say};
 use crate::engines;
@@ -75,6 +75,8 @@ pub enum Action {
     Cluster(clusters::Act),
     /// An image is pushed.
     Push(tags::Push),
+    /// One is deleted, or one of its tags.
+    DeleteImage(deleted::Deletion),
 }
 
 /// One seed's delivery.
@@ -98,6 +100,8 @@ pub struct Delivering {
     pub(super) anew: BTreeMap<(String, u64), u32>,
     /// What the tags point to.
     pub(super) pushed: Pushed,
+    /// What the registry has told of images.
+    pub(super) registry: Vec<deleted::Told>,
     /// So many images were ready when a version was offered.
     pub(super) built: usize,
     /// Until then, clusters are observed; and whether the observer's clock ticks.
@@ -147,6 +151,7 @@ impl Delivering {
             told: vec![],
             anew: BTreeMap::new(),
             pushed: Pushed::default(),
+            registry: vec![],
             built: 0,
             watched: Timestamp(0),
             ticking: false,

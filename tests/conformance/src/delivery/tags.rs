@@ -4,6 +4,7 @@
 //! version.
 
 use super::check::Watch;
+use super::deleted::Told;
 use super::hand::Hand;
 use super::scenario::{Action, Delivering};
 use super::{STAGES, config, revision};
@@ -23,28 +24,30 @@ use keelway_world::rng::Rng;
 /// The repository.
 const REPOSITORY: &str = "cart";
 /// The tag that follows the newest image of all releases.
-const ALIAS: &str = "stable";
+pub(super) const ALIAS: &str = "stable";
 /// The tags that are pushed to; the first is none of a release.
-const TAGS: [&str; 3] = ["main", "1.0", "1.1"];
+pub(super) const TAGS: [&str; 3] = ["main", "1.0", "1.1"];
 /// The images that are pushed, by their numbers: two of them are delivered by sequences, too.
-const IMAGES: [u64; 4] = [1, 2, 50, 51];
+pub(super) const IMAGES: [u64; 4] = [1, 2, 50, 51];
 /// So many pushes at most come of versions that are offered.
 const MOST: usize = 3;
 
 /// A push: to which tag, of which image, and how long ago.
 #[derive(Debug, Clone, Copy)]
 pub struct Push {
-    tag: &'static str,
-    image: u64,
+    /// The tag.
+    pub tag: &'static str,
+    /// The image, by its number.
+    pub image: u64,
     ago: Span,
 }
 
-fn repository() -> Repository {
+pub(super) fn repository() -> Repository {
     Repository { account: None, region: None, name: REPOSITORY.into() }
 }
 
 /// What an image of the repository is called in templates.
-fn name(image: u64) -> String {
+pub(super) fn name(image: u64) -> String {
     format!("{}{}", registry(), revision(image))
 }
 
@@ -118,6 +121,7 @@ impl Delivering {
     /// The registry tells of a push.
     pub(super) fn push(&mut self, sim: &mut Sim<Self>, Push { tag, image, ago }: Push) {
         let at = sim.world.now() + Span(-ago.0);
+        self.registry.push(Told { image, tag: Some(tag), pushed: true, at });
         for moved in [Some(tag), (tag != TAGS[0]).then_some(ALIAS)].into_iter().flatten() {
             self.pushed.push(moved, at, &name(image));
         }

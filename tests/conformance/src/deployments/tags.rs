@@ -19,7 +19,12 @@ impl Pushed {
 
     /// The image that a trigger's tag points to.
     pub fn image(&self, change: &ImageChange) -> Option<&str> {
-        self.0.get(&change.from.tag).map(|(_, image)| image.as_str())
+        self.head(&change.from.tag)
+    }
+
+    /// The image that a tag points to.
+    pub fn head(&self, tag: &str) -> Option<&str> {
+        self.0.get(tag).map(|(_, image)| image.as_str())
     }
 
     /// Whether every tag that a config watches points to an image. Before that, no trigger cuts a version.
