@@ -80,7 +80,7 @@ impl Delivering {
             let pushed = self.newest(image, tag).filter(|told| told.pushed && whole.is_none_or(|whole| told.at >= whole));
             pushed.is_some() && self.pushed.head(tag) == Some(name(image).as_str())
         };
-        (whole.is_some() || TAGS.iter().any(|tag| lost(tag)), TAGS.iter().any(|tag| has(tag)))
+        (whole.is_some() || TAGS.iter().any(lost), TAGS.iter().any(has))
     }
 
     /// Who rolls back is told which images are gone: those of which a deletion was told, and that have no tag.
