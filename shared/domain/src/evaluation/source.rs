@@ -130,7 +130,7 @@ mod tests {
         };
         let server = ("spec.prometheus.url", Resource::named(ResourceKind::Servers, "https://p.test"));
         let metrics = |of: &str, region: Option<&str>, role: Option<&str>| Resource::metrics(of, region, role).expect("a role");
-        assert_eq!(prometheus(None, None), [server.clone()], "without a region, nothing is signed");
+        assert_eq!(prometheus(None, None), std::slice::from_ref(&server), "without a region, nothing is signed");
         let signed = ("spec.prometheus.region", metrics("prometheus", Some("eu-west-1"), None));
         assert_eq!(prometheus(Some("eu-west-1"), None), [server.clone(), signed]);
         let assumed = ("spec.prometheus.role", metrics("prometheus", Some("eu-west-1"), Some(ROLE)));
