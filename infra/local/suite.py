@@ -25,7 +25,8 @@ CLOUD = ROOT / "infra" / "local" / "cloud.py"
 MUTANTS = ROOT / "infra" / "local" / "mutants.py"
 # The executables whose tests need neither a socket nor a process. They are named and not their packages: cargo would then choose
 # other features, and build everything a second time.
-IN_MEMORY = ("--test=keelway-domain", "--test=wire", "--test=engine", "--test=world", "--test=conformance", "--test=model", "--test=scale")
+IN_MEMORY = ("--test=keelway-domain", "--test=wire", "--test=engine", "--test=world", "--test=conformance", "--test=model",
+             "--test=scale")
 SLOWEST = 10
 # So many tests more than there are processors run at a time: those with a git host wait for a third of their time and more.
 WAITING = 2

@@ -6,6 +6,7 @@ import { signIn } from "./session.js";
 
 const PENDING = "keelway.sign-in";
 let busy = false;
+
 /** What the server says about providers: `{"providers": [{"issuer", "clientId", "scope", "origins"}], "wrong"}`. */
 let settings;
 

@@ -28,7 +28,8 @@ def target():
 def tracked():
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file() and not Path(name).is_relative_to(UNIT_PACKAGE)]
+    names = [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()]
+    return [name for name in names if not Path(name).is_relative_to(UNIT_PACKAGE)]
 
 
 def mutated(name):

@@ -69,7 +69,8 @@ fn onward(bed: &Bed) -> Outcome {
         browser.text("dialog").unwrap_or_default()
     })?;
     // Whoever opens it again before the browser tells that it was closed sees all of it.
-    let again = "const button = (inside, label) => [...document.querySelectorAll(`${inside} button`)].find((b) => b.innerText.includes(label)); \
+    let again = "const buttons = (inside) => [...document.querySelectorAll(`${inside} button`)]; \
+        const button = (inside, label) => buttons(inside).find((b) => b.innerText.includes(label)); \
         document.querySelector('dialog').addEventListener('close', () => { window.told = true; }, {once: true}); \
         button('dialog', 'Cancel').click(); button('main', 'Override').click();";
     browser.run(again, &[])?;
