@@ -16,6 +16,8 @@ pub const PROJECT: &str = "bench";
 pub const STAGE: &str = "dev";
 /// The timeout of waits, counted from the last event or message. A busy machine is slow, but it does not stand still.
 pub const STANDSTILL: Duration = Duration::from_secs(300);
+/// The timeout of a wait whatever happens: something may happen for ever, and what is waited for never.
+const LONGEST: Duration = Duration::from_secs(900);
 
 /// What all measurements share.
 pub struct Bed {
@@ -81,7 +83,7 @@ impl Bed {
     /// Waits until `found` returns something, as long as anything happens meanwhile: an event on the bus, a handled message.
     pub fn wait<T>(&self, what: &str, mut found: impl FnMut() -> Result<Option<T>, Problem>) -> Result<T, Problem> {
         let all = HashSet::from([PROJECT.to_owned()]);
-        let (mut seen, mut since) = (0, Instant::now());
+        let (mut seen, mut since, began) = (0, Instant::now(), Instant::now());
         loop {
             if let Some(found) = found()? {
                 return Ok(found);
@@ -92,6 +94,9 @@ impl Bed {
             }
             if since.elapsed() > STANDSTILL {
                 return Err(format!("{what}: not yet, and nothing has happened for {STANDSTILL:?}").into());
+            }
+            if began.elapsed() > LONGEST {
+                return Err(format!("{what}: not within {LONGEST:?}, though other things happen").into());
             }
             std::thread::sleep(Duration::from_millis(15));
         }

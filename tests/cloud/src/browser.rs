@@ -3,7 +3,7 @@
 //! [WebDriver](https://www.w3.org/TR/webdriver2/) is a handful of requests with JSON in them. The clients that there are bring
 //! twenty packages, one of them under a licence that `deny.toml` does not take.
 
-use crate::patience::until;
+use crate::patience::{LAST_LIMIT, until};
 use crate::problem::{Problem, ensure};
 use base64::Engine;
 use reqwest::Method;
@@ -13,11 +13,13 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use tokio::runtime::Handle;
 
 /// Each is a Chromium: more would only take each other's processor.
 const SESSIONS: usize = 2;
+/// How long scripts and documents may take, in milliseconds: shorter than a request to the driver may.
+const PATIENCE: u64 = 240_000;
 /// Runs in every document before the page's own files: counts, and answers in place of the API if a test says so.
 const PRELUDE: &str = include_str!("browser.js");
 const AXE: &str = include_str!("../axe/axe.min.js");
@@ -76,18 +78,17 @@ impl Browsers {
         command.args(["-c", r#"trap "" TERM; (trap - TERM; exec "$0" --port=0 2>&1) & cat >/dev/null; kill 0"#]).arg(driver);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).env("TZ", "UTC").process_group(0);
         let mut driver = command.spawn().map_err(|error| Problem::of("chromedriver", error))?;
-        let mut said = BufReader::new(driver.stdout.take().ok_or("chromedriver has no output")?);
-        let port = loop {
-            let mut line = String::new();
-            let read = said.read_line(&mut line).map_err(|error| Problem::of("what chromedriver says", error))?;
-            ensure(read > 0, || "chromedriver has ended".into())?;
-            let Some((_, port)) = line.trim_end().trim_end_matches('.').split_once("started successfully on port ") else {
-                continue;
-            };
-            break port.to_owned();
-        };
-        // Whatever else it says must go somewhere.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        let said = BufReader::new(driver.stdout.take().ok_or("chromedriver has no output")?);
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            // To its end: whatever else it says must go somewhere.
+            for line in said.lines().map_while(Result::ok) {
+                if let Some((_, port)) = line.trim_end_matches('.').split_once("started successfully on port ") {
+                    drop(tell.send(port.to_owned()));
+                }
+            }
+        });
+        let port = told.recv_timeout(LAST_LIMIT).map_err(|error| Problem::of("chromedriver names no port", error))?;
         let (url, http) = (format!("http://127.0.0.1:{port}/session"), crate::raw::client());
         Ok(Self { url, http, handle, binary, sessions: Mutex::default(), free: Condvar::new(), driver: Mutex::new(driver) })
     }
@@ -119,7 +120,7 @@ impl Browsers {
             arguments.push("--no-sandbox");
         }
         let options = json!({"binary": self.binary, "args": arguments});
-        let all = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": 300_000}});
+        let all = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": PATIENCE, "pageLoad": PATIENCE}});
         json!({"capabilities": {"alwaysMatch": all}})
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Emulators look at the key a request names and not at its signature, so there is none to speak of. AWS itself refuses these.
 
+use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -140,9 +141,9 @@ impl Raw {
     }
 }
 
-/// A client that heeds no proxy of the shell: the endpoint is on this machine.
+/// A client that heeds no proxy of the shell: the endpoint is on this machine. A request without an answer fails.
 pub fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().build().unwrap_or_default()
+    reqwest::Client::builder().no_proxy().timeout(LAST_LIMIT).build().unwrap_or_default()
 }
 
 async fn answer(what: &str, request: reqwest::RequestBuilder) -> Result<Value, Problem> {

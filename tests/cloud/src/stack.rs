@@ -1,7 +1,9 @@
 //! One deployed stack and the ways into it: its API, its bus, its queues, its table.
 
 use crate::api::Api;
+use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
+use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_dynamodb::config::Credentials;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -46,6 +48,7 @@ impl Stack {
             .endpoint_url(output("Endpoint")?)
             .region(aws_config::Region::new(output("Region")?))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(LAST_LIMIT).build())
             .load()
             .await;
         let names = Names {
