@@ -71,7 +71,7 @@ function draw() {
         ? nothing
         : html`<label>Reason${reason === "optional" ? " (optional)" : ""}
             <textarea name="reason" rows="2" maxlength="500" ?required=${reason === "required"} ?disabled=${busy}></textarea></label>`}
-      ${error ? failed(error) : nothing}
+      ${error ? failed(error, error.passing ? "Send it again: it counts once." : undefined) : nothing}
       ${told ? command(told) : nothing}
       <p class="buttons">
         <button type="button" ?disabled=${busy} @click=${() => host().close()}>${run ? "Cancel" : "Close"}</button>

@@ -3,14 +3,12 @@
 import concurrent.futures
 import copy
 import hashlib
-import io
 import ipaddress
 import json
 import os
 import re
 import shlex
 import socket
-import subprocess
 import tempfile
 import time
 import zipfile
@@ -25,6 +23,9 @@ from . import server, template as template_file
 from .common import CREDENTIALS, REGION, ROOT, TEMPLATE, Problem, Step, say
 
 BOUNDARY = TEMPLATE.with_name("boundary.json")
+
+# After so many seconds a deployment counts as lost. On a busy machine it takes a minute.
+SETTLED_SECONDS = 900
 
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 
@@ -48,64 +49,45 @@ def check_loopback(endpoint, allow_remote):
         raise Problem(f"{endpoint} is not on this machine: use a loopback address, or add --allow-remote if you mean it")
 
 
-def _stripped(binary):
-    """The binary without debug information, a quarter of its size. Unchanged if no `strip` supports it."""
-    with tempfile.TemporaryDirectory() as directory:
-        smaller = Path(directory) / "bootstrap"
-        try:
-            done = subprocess.run(["strip", "--strip-debug", "-o", str(smaller), str(binary)], capture_output=True)
-            return smaller.read_bytes() if done.returncode == 0 else binary.read_bytes()
-        except OSError:
-            return binary.read_bytes()
-
-
 def _package(directory, name):
-    """The zip of a function, from a plain binary (<name>) or a finished package (<name>/bootstrap.zip)."""
+    """The zip of a function: a finished package (<name>/bootstrap.zip), or one of a plain binary (<name>), kept until the binary
+    changes."""
     ready, binary = Path(directory) / name / "bootstrap.zip", Path(directory) / name
     if ready.is_file():
-        return ready.read_bytes()
+        return ready
     if not binary.is_file():
         raise Problem(f"there is no function {name} in {directory}: build it with `cargo build --workspace "
                       f"--bins --tests` (or `make package`)")
-    buffer = io.BytesIO()
+    # It bears the time of its binary.
+    made, changed = Path(directory) / "packages" / f"{name}.zip", binary.stat().st_mtime_ns
+    if made.exists() and made.stat().st_mtime_ns == changed:
+        return made
+    made.parent.mkdir(exist_ok=True)
     # A fixed date, so that the same binary gives the same zip. Level 1, because the copy stays on the same disk.
     info = zipfile.ZipInfo("bootstrap", (2020, 1, 1, 0, 0, 0))
     info.external_attr = 0o755 << 16
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(info, _stripped(binary), zipfile.ZIP_DEFLATED, 1)
-    return buffer.getvalue()
+    # Another process may make the same one: it gets its name when it is complete.
+    with tempfile.NamedTemporaryFile(dir=made.parent, delete=False) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(info, binary.read_bytes(), zipfile.ZIP_DEFLATED, 1)
+    os.utime(file.name, ns=(changed, changed))
+    os.replace(file.name, made)
+    return made
 
 
-def _fingerprint(directory, name):
-    for path in (Path(directory) / name / "bootstrap.zip", Path(directory) / name):
-        if path.is_file():
-            status = path.stat()
-            return [str(path), status.st_size, status.st_mtime_ns]
-    return None
-
-
-def _upload(s3, bucket, directory, names, state, step):
-    """{package: key in the bucket}. Unchanged binaries are not packaged again, and packages in the bucket are not sent again."""
-    known = state.read("uploads.json", {})
+def _upload(s3, bucket, directory, names, step):
+    """{package: key in the bucket}. Packages in the bucket are not sent again."""
     step.detail = "(packages)"
 
     def upload(name):
-        mark = _fingerprint(directory, name)
-        kept, old = state.path(f"packages/{name}.zip"), known.get(name)
-        if not (mark and old and old["mark"] == mark and kept.is_file()):
-            body = _package(directory, name)
-            kept.parent.mkdir(exist_ok=True)
-            kept.write_bytes(body)
-            old = {"mark": mark, "key": f"functions/{name}/{hashlib.sha256(body).hexdigest()}.zip"}
-        if not _exists(s3, bucket, old["key"]):
-            s3.put_object(Bucket=bucket, Key=old["key"], Body=kept.read_bytes())
-        return name, old
+        body = _package(directory, name).read_bytes()
+        key = f"functions/{name}/{hashlib.sha256(body).hexdigest()}.zip"
+        if not _exists(s3, bucket, key):
+            s3.put_object(Bucket=bucket, Key=key, Body=body)
+        return name, key
 
-    # Other processes strip and compress: a few at a time, to limit the memory.
+    # A few at a time, to limit the memory.
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
-        uploaded = dict(pool.map(upload, dict.fromkeys(names)))
-    state.write("uploads.json", {**known, **uploaded})
-    return {name: one["key"] for name, one in uploaded.items()}
+        return dict(pool.map(upload, dict.fromkeys(names)))
 
 
 def _exists(s3, bucket, key):
@@ -141,6 +123,15 @@ def _failure(cloudformation, name):
     return "\n".join(lines[:8]) or "  (no resource says why)"
 
 
+def _looks(what):
+    """Goes on as long as what is waited for may take: a stack of the emulator could stay in progress for ever."""
+    deadline = time.monotonic() + SETTLED_SECONDS
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(0.1)
+    raise Problem(f"{what} has not ended within {SETTLED_SECONDS} s: see cloud.log in the state directory")
+
+
 def _change_set(cloudformation, name, url, parameters, exists):
     """Makes the change set; None if there is nothing to change."""
     label = f"keelway-{time.time_ns()}"
@@ -148,7 +139,7 @@ def _change_set(cloudformation, name, url, parameters, exists):
         StackName=name, ChangeSetName=label, ChangeSetType="UPDATE" if exists else "CREATE", TemplateURL=url,
         Capabilities=CAPABILITIES,
         Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in sorted(parameters.items())])
-    while True:
+    for _ in _looks(f"the change set of stack {name}"):
         made = cloudformation.describe_change_set(StackName=name, ChangeSetName=label)
         if made["Status"] == "CREATE_COMPLETE":
             return label
@@ -158,12 +149,11 @@ def _change_set(cloudformation, name, url, parameters, exists):
             if "didn't contain changes" in reason or "No updates" in reason:
                 return None
             raise Problem(f"the change set of stack {name} was refused: {reason}")
-        time.sleep(0.1)
 
 
 def _execute(cloudformation, name, label):
     cloudformation.execute_change_set(StackName=name, ChangeSetName=label)
-    while True:
+    for _ in _looks(f"the deployment of stack {name}"):
         stack = _describe(cloudformation, name)
         status = stack["StackStatus"] if stack else "DELETE_COMPLETE"
         if status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
@@ -171,7 +161,6 @@ def _execute(cloudformation, name, label):
         if not status.endswith("_IN_PROGRESS") or status == "REVIEW_IN_PROGRESS":
             raise Problem(f"the deployment of stack {name} ended as {status}; undeploy it, mend the cause and try "
                           f"again:\n{_failure(cloudformation, name)}")
-        time.sleep(0.1)
 
 
 def local_url(url, endpoint):
@@ -249,7 +238,7 @@ def deploy(state, name, functions, parameters, endpoint=None):
     bucket = f"{name}-code".lower()
     with Step(f"deploying stack {name}") as step:
         s3.create_bucket(Bucket=bucket)
-        keys = _upload(s3, bucket, functions, template_file.functions(template).values(), state, step)
+        keys = _upload(s3, bucket, functions, template_file.functions(template).values(), step)
         step.detail = "(change set)"
         stack = _describe(cloudformation, name)
         exists = bool(stack) and stack["StackStatus"] != "REVIEW_IN_PROGRESS"
@@ -285,10 +274,12 @@ def undeploy(state, name, endpoint=None):
     with Step(f"deleting stack {name}"):
         if _describe(cloudformation, name):
             cloudformation.delete_stack(StackName=name)
-            while (stack := _describe(cloudformation, name)) and stack["StackStatus"] != "DELETE_COMPLETE":
+            for _ in _looks(f"the deletion of stack {name}"):
+                stack = _describe(cloudformation, name)
+                if not stack or stack["StackStatus"] == "DELETE_COMPLETE":
+                    break
                 if stack["StackStatus"] == "DELETE_FAILED":
                     raise Problem(f"stack {name} could not be deleted:\n{_failure(cloudformation, name)}")
-                time.sleep(0.1)
         if name in dynamodb.list_tables()["TableNames"]:
             dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
             dynamodb.delete_table(TableName=name)

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 
 /// Nothing is judged by how long it takes: this limit only says that nothing moves any more.
 pub const LAST_LIMIT: Duration = Duration::from_secs(300);
-const LOOK_EVERY: Duration = Duration::from_millis(15);
+/// The pauses between looks. They grow with the wait: each look takes time of the processor from what is waited for.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(15), Duration::from_millis(250));
+/// A pause is at most this part of the wait so far.
+const SHARE: u32 = 8;
 
 /// Looks until `found` finds it; `so_far` tells what there was instead if it never does.
 ///
@@ -21,9 +24,10 @@ pub fn until<T>(
         if let Some(found) = found()? {
             return Ok(found);
         }
-        if start.elapsed() > LAST_LIMIT {
+        let waited = start.elapsed();
+        if waited > LAST_LIMIT {
             return Err(format!("{what}: not within {LAST_LIMIT:?}; so far: {}", so_far()).into());
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep((waited / SHARE).clamp(LOOKS.0, LOOKS.1));
     }
 }

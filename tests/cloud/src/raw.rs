@@ -6,6 +6,7 @@ use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The key of the account's root user in every emulator.
 pub const KEY: &str = "test";
@@ -141,9 +142,12 @@ impl Raw {
     }
 }
 
+/// Emulators close connections that nobody has used for five seconds. A request that goes out at that moment is lost.
+const IDLE: Duration = Duration::from_secs(2);
+
 /// A client that heeds no proxy of the shell: the endpoint is on this machine. A request without an answer fails.
 pub fn client() -> reqwest::Client {
-    reqwest::Client::builder().no_proxy().timeout(LAST_LIMIT).build().unwrap_or_default()
+    reqwest::Client::builder().no_proxy().pool_idle_timeout(IDLE).timeout(LAST_LIMIT).build().unwrap_or_default()
 }
 
 async fn answer(what: &str, request: reqwest::RequestBuilder) -> Result<Value, Problem> {

@@ -48,7 +48,8 @@ impl Stack {
             .endpoint_url(output("Endpoint")?)
             .region(aws_config::Region::new(output("Region")?))
             .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-            .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(LAST_LIMIT).build())
+            // A request without an answer is sent again.
+            .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(LAST_LIMIT / 5).build())
             .load()
             .await;
         let names = Names {

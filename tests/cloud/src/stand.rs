@@ -19,15 +19,18 @@ use keelway_domain::event::{DEFAULT_SOURCE, PREFIX};
 use keelway_domain::ids::context_of;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::MAIN;
-use keelway_engine::protocol::Handled;
+use keelway_engine::protocol::{Handled, VISIBLE};
 use keelway_engine::sequences::keys::LaneKey;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::case::{Answer, Entrance, Said, Stand};
 use keelway_world::sequences::{Evaluate, LaneView, Listed, SequencesStand, takes};
 use serde_json::{Value, json};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A context is told of a control once more after this time or a little later: timers have whole seconds.
+const AGAIN: Span = Span(VISIBLE.0 - 1000);
 
 /// One case's view of a deployed stack.
 pub struct CloudStand<'a> {
@@ -42,6 +45,8 @@ pub struct CloudStand<'a> {
     applied: HashSet<String>,
     contexts: HashSet<String>,
     inputs: HashSet<String>,
+    /// When each context was controlled.
+    controls: HashMap<String, Vec<Timestamp>>,
     trouble: Vec<String>,
 }
 
@@ -53,7 +58,8 @@ impl<'a> CloudStand<'a> {
         let none = HashSet::new;
         let (projects, applied, contexts, inputs) = (none(), none(), none(), none());
         let (stopwatch, horizon, trouble) = (None, 0, vec![]);
-        Self { stack, observer, stretch, stopwatch, horizon, salt, projects, applied, contexts, inputs, trouble }
+        let controls = HashMap::new();
+        Self { stack, observer, stretch, stopwatch, horizon, salt, projects, applied, contexts, inputs, controls, trouble }
     }
 
     /// Whether the steps took more time than the case's spans leave.
@@ -184,15 +190,29 @@ impl<'a> CloudStand<'a> {
         if !self.trouble.is_empty() {
             return Answer::unknown();
         }
-        let before = self.known(context, root);
+        let (before, at) = (self.known(context, root), self.now());
         let reply = self.stack.wait(self.stack.api().post(path, body));
         let step = reply.and_then(|reply| {
-            if reply.status < 300 {
-                self.handled(context, root, &before)?;
+            match root {
+                _ if reply.status >= 300 => {}
+                Root::Control => self.controlled(context, at)?,
+                _ => drop(self.handled(context, root, &before)?),
             }
             Ok(answer(reply))
         });
         self.end_of_step(step)
+    }
+
+    /// Waits until the context has been told of a control. Each control tells it twice, the second time somewhat later, and on a busy
+    /// machine that may be after the next control.
+    fn controlled(&mut self, context: &str, at: Timestamp) -> Result<(), Problem> {
+        let controls = self.controls.entry(context.to_owned()).or_default();
+        controls.push(at);
+        let controls = &self.controls[context];
+        self.observer.wait(&format!("the control of {context}"), |observer| {
+            let due = controls.iter().filter(|at| **at + AGAIN <= self.now()).count();
+            (observer.done(context, Root::Control).len() >= controls.len() + due).then_some(())
+        })
     }
 
     /// Ends a step: nothing of it is under way any more. What went wrong on the way fails the case.

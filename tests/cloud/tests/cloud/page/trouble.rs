@@ -78,6 +78,7 @@ fn twice(bed: &Bed) -> Outcome {
         .run(&format!("const b = document.querySelector('{send}'); b.click(); window.disabled = b.disabled; b.click();"), &[])?;
     same("the button while the API has not answered", browser.value("window.disabled")?, json!(true))?;
     browser.until_text("dialog .failed", "no answer")?;
+    browser.until_text("dialog .failed", "Send it again: it counts once.")?;
     browser.run("keelwayTest.answer = undefined;", &[])?;
     browser.click(send, "Approve")?;
     browser.until("!document.querySelector('dialog')?.open")?;
