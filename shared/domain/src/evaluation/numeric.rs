@@ -15,9 +15,9 @@ pub fn normal_quantile(share: f64) -> f64 {
         let r = 0.180_625 - q * q;
         return q * ratio(&CENTRE, r);
     }
-    let tail = if q < 0.0 { share } else { 1.0 - share };
-    if tail.is_nan() || tail <= 0.0 {
-        return if tail.is_nan() { f64::NAN } else { f64::INFINITY.copysign(q) };
+    let tail = share.min(1.0 - share);
+    if tail <= 0.0 {
+        return f64::INFINITY.copysign(q);
     }
     let r = (-tail.ln()).sqrt();
     let size = if r <= 5.0 { ratio(&TAIL, r - 1.6) } else { ratio(&FAR, r - 5.0) };
@@ -134,7 +134,7 @@ pub fn root(ends: (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
         let step = step.map_or(half, |step| step.p / step.q);
         before = best;
         best = guess(best.at + if step.abs() < exact { exact.copysign(step) } else { step });
-        if (best.value > 0.0 && opposite.value > 0.0) || (best.value < 0.0 && opposite.value < 0.0) {
+        if best.value.signum() == opposite.value.signum() {
             opposite = before;
         }
     }
@@ -191,6 +191,33 @@ mod tests {
         }
         assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(normal_quantile(f64::NAN).is_nan());
+    }
+
+    /// The places are those of R 4.2's `zeroin`, to the last digit, and so is the number of guesses.
+    #[test]
+    fn the_way_to_a_root_is_that_of_r() {
+        type Function = fn(f64) -> f64;
+        let cases: [(&str, (f64, f64), Function, usize, f64); 9] = [
+            ("square", (0.0, 2.0), |x| x * x - 2.0, 6, 1.414_213_319_995_502_5),
+            ("cubic", (2.0, 3.0), |x| x * x * x - 2.0 * x - 5.0, 5, 2.094_551_266_584_138_8),
+            ("flat", (-1.0, 1.5), |x| x * x * x * x * x * x * x * x * x - 1e-3, 12, 0.464_178_036_692_203_03),
+            ("stairs down", (-7.3, 20.1), |x| 2.5 - x.floor(), 15, 3.000_059_318_542_481_5),
+            ("one step", (-10.0, 30.0), |x| if x < 7.0 { -1.0 } else { 2.0 }, 21, 6.999_935_688_157_297_2),
+            ("hyperbola", (0.0, 1e6), |x| 1.0 - 1000.0 / (x + 1.0), 16, 999.000_000_142_200_41),
+            ("negative", (-100.0, 1.0), |x| (x + 3.0) * (x * x + 1.0), 18, -2.999_999_931_233_916_9),
+            // Where neighbouring numbers are further apart than the tolerance.
+            ("far", (0.0, 1e13), |x| x * x - 5e25, 7, 7_071_067_811_865.475_6),
+            ("far cubic", (-1e11, 1e13), |x| (x - 3e12) * (x + 1e12) * (x + 5e12), 10, 3e12),
+        ];
+        for (name, ends, function, guesses, expected) in cases {
+            let asked = std::cell::Cell::new(0);
+            let found = root(ends, |x| {
+                asked.set(asked.get() + 1);
+                function(x)
+            });
+            // R is given the values at the ends.
+            assert_eq!((found, asked.get()), (expected, guesses + 2), "{name}");
+        }
     }
 
     #[test]
