@@ -201,8 +201,8 @@ mod tests {
     /// What R 4.2's `uniroot(f, c(low, high), tol = 1e-4)` says: the place, to the last digit, and the number of guesses.
     #[test]
     fn the_way_to_a_root_is_that_of_r() {
-        type Function = fn(f64) -> f64;
-        let cases: [(&str, (f64, f64), Function, usize, f64); 14] = [
+        type Case = (&'static str, (f64, f64), fn(f64) -> f64, usize, f64);
+        let cases: [Case; 14] = [
             ("square", (0.0, 2.0), |x| x * x - 2.0, 6, 1.414_213_319_995_502_5),
             ("cubic", (2.0, 3.0), |x| x * x * x - 2.0 * x - 5.0, 5, 2.094_551_266_584_139),
             ("flat", (-1.0, 1.5), |x| x * x * x * x * x * x * x * x * x - 1e-3, 12, 0.464_178_036_692_203_03),
