@@ -95,20 +95,15 @@ pub fn compare(baseline: &[f64], canary: &[f64], settings: &Settings) -> Compari
     let (y, x) = (Sample::new(baseline, settings.outliers), Sample::new(canary, settings.outliers));
     let without = |verdict| Comparison { verdict, shift: None };
     let (Some((x_least, x_most)), Some((y_least, y_most))) = (x.ends(), y.ends()) else { return without(Verdict::NoData) };
-    let are_all_one = x_least == x_most && y_least == y_most && x_least == y_least;
-    if x.0 == y.0 || are_all_one {
+    // The least and the greatest difference. They are one if each series has one value only; then so are the bounds.
+    let ends = (x_least - y_most, x_most - y_least);
+    if x.0 == y.0 || ends == (0.0, 0.0) {
         return without(Verdict::Pass);
     }
-    let ratio = ratio(x.mean(), y.mean());
-    let shift = if x_least == x_most && y_least == y_most {
-        let only = x_least - y_least;
-        Shift { estimate: only, lower: only, upper: only, ratio }
-    } else {
-        let ends = (x_least - y_most, x_most - y_least);
-        let quantile = normal_quantile((1.0 - settings.confidence) / 2.0);
-        let estimate = root(ends, |shift| statistic(&x, &y, shift));
-        Shift { estimate, lower: bound(&x, &y, ends, -quantile), upper: bound(&x, &y, ends, quantile), ratio }
-    };
+    let quantile = normal_quantile((1.0 - settings.confidence) / 2.0);
+    let estimate = root(ends, |shift| statistic(&x, &y, shift));
+    let (lower, upper) = (bound(&x, &y, ends, -quantile), bound(&x, &y, ends, quantile));
+    let shift = Shift { estimate, lower, upper, ratio: ratio(x.mean(), y.mean()) };
     Comparison { verdict: verdict(&shift, settings), shift: Some(shift) }
 }
 

@@ -26,7 +26,7 @@ fn without_underscores(text: &str) -> Option<String> {
 /// A number as Go's `%v` writes it: the fewest digits that mean it, with an exponent from a million on and below 0.0001.
 pub fn shown(value: f64) -> String {
     if !value.is_finite() {
-        let sign = if value > 0.0 { "+Inf" } else { "-Inf" };
+        let sign = if value.is_sign_positive() { "+Inf" } else { "-Inf" };
         return if value.is_nan() { "NaN".into() } else { sign.into() };
     }
     let scientific = format!("{value:e}");
@@ -35,7 +35,7 @@ pub fn shown(value: f64) -> String {
     if (-4..6).contains(&exponent) || value == 0.0 {
         return format!("{value}");
     }
-    let sign = if exponent < 0 { '-' } else { '+' };
+    let sign = if exponent.is_negative() { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 

@@ -15,9 +15,9 @@ pub fn normal_quantile(share: f64) -> f64 {
         let r = 0.180_625 - q * q;
         return q * ratio(&CENTRE, r);
     }
-    let tail = if q < 0.0 { share } else { 1.0 - share };
-    if tail.is_nan() || tail <= 0.0 {
-        return if tail.is_nan() { f64::NAN } else { f64::INFINITY.copysign(q) };
+    let tail = share.min(1.0 - share);
+    if tail <= 0.0 {
+        return f64::INFINITY.copysign(q);
     }
     let r = (-tail.ln()).sqrt();
     let size = if r <= 5.0 { ratio(&TAIL, r - 1.6) } else { ratio(&FAR, r - 5.0) };
@@ -133,8 +133,8 @@ pub fn root(ends: (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
         let step = Some(interpolated(before, best, opposite)).filter(|step| is_shrinking && step.is_trusted(last_step, exact));
         let step = step.map_or(half, |step| step.p / step.q);
         before = best;
-        best = guess(best.at + if step.abs() < exact { exact.copysign(step) } else { step });
-        if (best.value > 0.0 && opposite.value > 0.0) || (best.value < 0.0 && opposite.value < 0.0) {
+        best = guess(best.at + step.abs().max(exact).copysign(step));
+        if best.value.signum() == opposite.value.signum() {
             opposite = before;
         }
     }
@@ -191,6 +191,45 @@ mod tests {
         }
         assert_eq!((normal_quantile(0.0), normal_quantile(1.0)), (f64::NEG_INFINITY, f64::INFINITY));
         assert!(normal_quantile(f64::NAN).is_nan());
+    }
+
+    /// A function that begins with a value, and grows at each place by a height.
+    fn stairs(x: f64, value: f64, steps: &[(f64, f64)]) -> f64 {
+        value + steps.iter().filter(|(at, _)| x >= *at).map(|(_, height)| height).sum::<f64>()
+    }
+
+    /// What R 4.2's `uniroot(f, c(low, high), tol = 1e-4)` says: the place, to the last digit, and the number of guesses.
+    #[test]
+    fn the_way_to_a_root_is_that_of_r() {
+        type Case = (&'static str, (f64, f64), fn(f64) -> f64, usize, f64);
+        let cases: [Case; 14] = [
+            ("square", (0.0, 2.0), |x| x * x - 2.0, 6, 1.414_213_319_995_502_5),
+            ("cubic", (2.0, 3.0), |x| x * x * x - 2.0 * x - 5.0, 5, 2.094_551_266_584_139),
+            ("flat", (-1.0, 1.5), |x| x * x * x * x * x * x * x * x * x - 1e-3, 12, 0.464_178_036_692_203_03),
+            ("stairs down", (-7.3, 20.1), |x| 2.5 - x.floor(), 15, 3.000_059_318_542_481_5),
+            ("one step", (-10.0, 30.0), |x| if x < 7.0 { -1.0 } else { 2.0 }, 21, 6.999_935_688_157_297),
+            ("hyperbola", (0.0, 1e6), |x| 1.0 - 1000.0 / (x + 1.0), 16, 999.000_000_142_200_4),
+            ("negative", (-100.0, 1.0), |x| (x + 3.0) * (x * x + 1.0), 18, -2.999_999_931_233_917),
+            ("stairs", (0.0, 40.0), |x| stairs(x, -5.0, &[(13.0, 3.0), (25.0, 3.0), (34.0, 5.0)]), 19, 25.000_007_697_767_185),
+            // Steps between which there is little more than the tolerance.
+            ("narrow", (0.0, 0.004), |x| stairs(x, -3.0, &[(0.0034, 2.0), (0.0035, 50.0)]), 8, 0.003_473_557_692_307_694),
+            ("narrower", (0.0, 0.004), |x| stairs(x, -3.0, &[(0.0019, 2.0), (0.002, 20.0)]), 8, 0.001_949_793_388_429_752_8),
+            // The quotient of its values is too small to be a number.
+            ("cliff", (0.0, 2.0), |x| if x < 1.3 { 1e300 } else { -1e-300 }, 15, 1.300_048_828_125),
+            // Where neighbouring numbers are further apart than the tolerance.
+            ("far", (0.0, 1e13), |x| x * x - 5e25, 7, 7_071_067_811_865.476),
+            ("very far", (0.0, 1e18), |x| x * x - 5e35, 8, 7.071_067_811_865_476e17),
+            ("far cubic", (-1e11, 1e13), |x| (x - 3e12) * (x + 1e12) * (x + 5e12), 10, 3e12),
+        ];
+        for (name, ends, function, guesses, expected) in cases {
+            let asked = std::cell::Cell::new(0);
+            let found = root(ends, |x| {
+                asked.set(asked.get() + 1);
+                function(x)
+            });
+            // R does not count the ends.
+            assert_eq!((found, asked.get()), (expected, guesses + 2), "{name}");
+        }
     }
 
     #[test]

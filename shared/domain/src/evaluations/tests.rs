@@ -248,6 +248,35 @@ fn what_is_not_set_is_not_stored() {
     assert!(["message", "violated", "more"].iter().all(|name| told["answer"].get(name).is_none()), "{told}");
 }
 
+/// Messages come again, and in any order: only one of a later time says something new.
+#[test]
+fn a_pipeline_is_told_again_once_for_each_time_that_it_asks() {
+    let mut stand = Stand::new(prometheus());
+    let asked = |stand: &Stand, time: u32| {
+        let asker = Asker { pipeline: Address::new("shop", "flow"), environment: "dev".into(), revision: "v2".into(), time };
+        Asked { asker: Some(asker), ..stand.asked("a") }
+    };
+    let told = |stand: &Stand| {
+        let sends = stand.record.iter().flat_map(|record| &record.sends);
+        sends
+            .filter_map(|order| if let Order::Tell { told, .. } = order { Some(told.asker.time) } else { None })
+            .collect::<Vec<_>>()
+    };
+    for time in [1, 2] {
+        stand.give(Input::Triggered(&asked(&stand, time)));
+        assert_eq!(told(&stand), [0; 0], "it has not ended");
+        for known in 1..=time {
+            assert_eq!(stand.decide(Input::Triggered(&asked(&stand, known))), Decision::Settle, "{known} of {time}");
+        }
+    }
+    stand.give(Input::Measured { id: "a", attempt: 1, outcome: &Ok(errors(0.5)) });
+    assert_eq!(told(&stand), [2]);
+    assert_eq!(stand.decide(Input::Triggered(&asked(&stand, 2))), Decision::Settle);
+    stand.give(Input::Triggered(&asked(&stand, 3)));
+    assert_eq!(told(&stand), [3]);
+    assert_eq!(stand.decide(Input::Triggered(&asked(&stand, 3))), Decision::Settle);
+}
+
 fn indicator(n: usize, status: Judgement) -> Indicator {
     let target = |criteria: &str, violated| Target { criteria: criteria.to_owned(), target_value: 1.0, violated };
     let metric = format!("m{n}");

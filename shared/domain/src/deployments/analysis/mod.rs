@@ -133,11 +133,11 @@ impl Judging {
         self.until = self.next_end(now, analysis, bake).max(whole);
     }
 
-    /// When a window ends that begins or grows now. A rest of the bake time that is shorter than half a window belongs to the one
-    /// before: in a few seconds, some sources have no value at all.
+    /// When a window ends that begins or grows now, while the step bakes. A rest of the bake time that is shorter than half a
+    /// window belongs to the one before: in a few seconds, some sources have no value at all.
     fn next_end(&self, now: Timestamp, analysis: &Analysis, bake: Option<Span>) -> Timestamp {
         let whole = now + analysis.interval;
-        let baked = bake.map(|bake| self.shifted + bake).filter(|baked| *baked > now);
+        let baked = bake.map(|bake| self.shifted + bake);
         baked.filter(|baked| *baked - whole < Span(analysis.interval.0 / 2)).unwrap_or(whole)
     }
 

@@ -40,6 +40,11 @@ fn bounds_are_where_the_statistic_is_a_quantile() {
         (shift.lower - 6.0).abs() < 1e-6 && (shift.upper - 39.0).abs() < 1e-6 && (shift.estimate - 22.5).abs() < 1e-6,
         "{shift:?}"
     );
+    // They are these exactly, also where the statistic next to them is the same.
+    for (baseline, canary, lower, upper) in [([0.0, 1.0, 1.0], 1.0, 0.0, 1.0), ([0.0, 0.0, 1.0], 0.0, -1.0, 0.0)] {
+        let shift = compare(&baseline, &[canary], &Settings::default()).shift.unwrap();
+        assert_eq!((shift.lower, shift.upper), (lower, upper), "{baseline:?} {canary}");
+    }
 }
 
 /// What R's `wilcox.test` says of two series, whose algorithm Kayenta has: `wilcoxon.R` writes the file.
@@ -109,6 +114,71 @@ fn a_change_counts_if_it_is_in_the_direction_sure_and_large_enough() {
     assert_eq!(verdict_of(&[1.0; 5], &[1.0, 1.0, 1.0, 1.0, 10.0]), Verdict::Pass, "one of five");
 }
 
+/// Series of one value each, so that the bounds are what they are apart by.
+#[test]
+fn a_change_is_judged_exactly_at_its_limits() {
+    let default = Settings::default();
+    let (whole, less) = (Settings { tolerance: 1.0, ..default }, Settings { tolerance: 0.99, ..default });
+    let increase = |allowed_increase| Settings { allowed_increase, ..default };
+    let decrease = |allowed_decrease| Settings { allowed_decrease, ..default };
+    for (baseline, canary, settings, expected) in [
+        (4.0, 6.0, whole, Verdict::Pass),
+        (4.0, 6.0, less, Verdict::High),
+        (6.0, 4.0, whole, Verdict::Pass),
+        (6.0, 4.0, less, Verdict::Low),
+        (4.0, 6.0, increase(1.5), Verdict::High),
+        (4.0, 6.0, increase(1.51), Verdict::Pass),
+        (4.0, 2.0, decrease(0.5), Verdict::Low),
+        (4.0, 2.0, decrease(0.49), Verdict::Pass),
+    ] {
+        assert_eq!(compare(&[baseline; 3], &[canary; 3], &settings).verdict, expected, "{baseline} to {canary}: {settings:?}");
+    }
+}
+
+#[test]
+fn a_decrease_counts_if_an_increase_as_large_does() {
+    let default = Settings::default();
+    let of = |baseline: &[f64], settings: Settings| compare(baseline, &BASELINE, &settings).verdict;
+    assert_eq!(of(&ALIKE, default), Verdict::Pass, "the mean is lower, but that is not sure");
+    assert_eq!(of(&SLOW, Settings { direction: Direction::Decrease, ..default }), Verdict::Low);
+    assert_eq!(of(&SLOW, Settings { tolerance: 0.6, ..default }), Verdict::Low);
+    assert_eq!(of(&SLOW, Settings { tolerance: 0.7, ..default }), Verdict::Pass);
+}
+
+#[test]
+fn only_series_of_the_same_values_are_not_looked_at() {
+    let shift = |baseline: &[f64], canary: &[f64]| compare(baseline, canary, &Settings::default()).shift;
+    assert_eq!(shift(&[1.0, 2.0, 3.0], &[3.0, 1.0, 2.0]), None);
+    assert_eq!(shift(&[2.0; 3], &[2.0; 5]), None);
+    for (baseline, canary) in [(&[1.0, 2.0][..], &[1.0][..]), (&[1.0], &[1.0, 2.0]), (&[1.0, 2.0], &[1.0, 3.0])] {
+        assert!(shift(baseline, canary).is_some(), "{baseline:?} {canary:?}");
+    }
+}
+
+/// A sum of tenths is no multiple of a tenth, and that of large numbers has no end.
+#[test]
+fn the_ratio_is_that_of_the_exact_means() {
+    let ratio = |baseline: &[f64], canary: &[f64]| compare(baseline, canary, &Settings::default()).shift.unwrap().ratio;
+    assert_eq!(ratio(&[0.1; 3], &[0.25; 2]), Some(2.5));
+    assert_eq!(ratio(&[0.25; 2], &[0.1; 3]), Some(0.4));
+    assert_eq!(ratio(&[0.7; 10], &[1.4; 2]), Some(2.0));
+    assert_eq!(ratio(&[1.0, 2.0, 6.0], &[7.0, 8.0, 12.0]), Some(3.0));
+    assert_eq!(ratio(&[2.0], &[0.0]), None);
+    assert_eq!(ratio(&[1.0], &[f64::MAX / 5.0; 6]), None);
+}
+
+#[test]
+fn a_zero_is_a_zero_whatever_its_sign() {
+    let values = [0.0, 0.0, 1.0, 2.0, 2.0];
+    let negative = values.map(|value: f64| if value == 0.0 { -value } else { value });
+    for canary in [&[0.0, 1.0, 3.0][..], &[0.0, 0.0, -1.0, 4.0]] {
+        let of = |baseline: &[f64]| compare(baseline, canary, &Settings::default());
+        assert_eq!(of(&negative), of(&values), "{canary:?}");
+    }
+    let statistic_of = |y: &[f64]| statistic(&Sample::new(&[0.0, 1.0], None), &Sample::new(y, None), 0.0);
+    assert_eq!(statistic_of(&negative), statistic_of(&values));
+}
+
 fn verdict_of(baseline: &[f64], canary: &[f64]) -> Verdict {
     compare(baseline, canary, &Settings::default()).verdict
 }
@@ -144,6 +214,19 @@ fn outliers_are_left_out_where_this_is_asked_for() {
     let few = [5.0, 6.0, 7.0, 6.0, 40.0, 5.5, 6.5];
     assert_eq!(Sample::new(&few, Some(1.5)).0, [5.0, 5.5, 6.0, 6.0, 6.5, 7.0]);
     assert!(Sample::new(&[], Some(3.0)).0.is_empty());
+    // On the fence, and beyond the percentile on the other side.
+    assert_eq!(Sample::new(&[0.0, 10.0, 11.0, 12.0, 15.0], Some(1.5)).0, [10.0, 11.0, 12.0, 15.0]);
+    assert_eq!(Sample::new(&[0.0, 3.0, 4.0, 5.0, 15.0], Some(1.5)).0, [0.0, 3.0, 4.0, 5.0]);
+}
+
+/// The percentiles are those of R's `quantile`.
+#[test]
+fn fences_are_so_many_interquartile_ranges_or_a_percentile_away() {
+    let sample = Sample::new(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0], None);
+    for (factor, low, high) in [(0.0, 1.05, 31.2), (1.0, -9.0, 31.2), (2.0, -20.5, 37.0)] {
+        let (from, to) = sample.fences(factor).unwrap();
+        assert!((from - low).abs() < 1e-9 && (to - high).abs() < 1e-9, "{factor}: {from} to {to}");
+    }
 }
 
 /// A number of an ordinary metric, one that repeats, or one that no metric should have.

@@ -148,8 +148,10 @@ fn a_warning_passes_unless_the_pipeline_says_otherwise() {
 #[test]
 fn an_answer_that_does_not_come_is_asked_for_again() {
     let (mut stand, _) = soaked(gated());
+    assert!(stand.x.condition.message.ends_with("by carts in stage staging"), "{}", stand.x.condition.message);
     stand.pass(Span::minutes(15));
     assert_eq!(stand.ordered().len(), 2);
+    assert!(stand.x.condition.message.ends_with("by carts in stage staging; asked 2 times"), "{}", stand.x.condition.message);
     stand.pass(Span::minutes(30));
     stand.pass(Span::minutes(60));
     stand.pass(Span::minutes(60));
