@@ -5,8 +5,7 @@ import gc
 import os
 
 # Objects that were made until the next collection, and collections until the next older generation is looked at, too. By default
-# everything that the emulator keeps is looked at again and again: a full collection takes a tenth of a second when it has run for
-# some minutes. What requests leave is seldom a cycle.
+# everything that the emulator keeps is looked at again and again, and what requests leave is seldom a cycle.
 COLLECT = (20_000, 20, 100)
 
 if __name__ == "__main__":

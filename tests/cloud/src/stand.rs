@@ -203,8 +203,8 @@ impl<'a> CloudStand<'a> {
         self.end_of_step(step)
     }
 
-    /// Waits until the context has been told of a control. Each control tells it twice, the second time somewhat later, and on a busy
-    /// machine that may be after the next control.
+    /// Waits until the context has been told of a control. Each control tells it twice, the second time somewhat later, and on a
+    /// busy machine that may be after the next control.
     fn controlled(&mut self, context: &str, at: Timestamp) -> Result<(), Problem> {
         let controls = self.controls.entry(context.to_owned()).or_default();
         controls.push(at);
