@@ -234,6 +234,7 @@ mod tests {
         ] {
             assert_eq!(secret_of(other), None, "{other}");
         }
+        assert_eq!(["keelway_ci", "keelway_", "s3cret", "eelway_ci"].map(has_form), [true, true, false, false]);
     }
 
     #[test]
@@ -255,6 +256,18 @@ mod tests {
         let token = token.rotate("b".into(), Span::minutes(60), NOW);
         let at = |minutes| ["a", "b"].map(|hash| token.accepts(hash, NOW + Span::minutes(minutes)));
         assert_eq!((at(4), at(5)), ([true, true], [false, false]));
+    }
+
+    #[test]
+    fn a_secret_ends_with_its_overlap_or_with_its_token() {
+        let at = |minutes| NOW + Span::minutes(minutes);
+        let token = |expires| Token::new(asked("ci", expires), "a".into(), "ann".into(), NOW).unwrap();
+        let ends = |token: &Token| ["a", "b", "c"].map(|hash| token.ends(hash));
+        assert_eq!(ends(&token(None)), [None; 3]);
+        let rotated = |expires| token(expires).rotate("b".into(), Span::minutes(10), NOW);
+        assert_eq!(ends(&rotated(None)), [Some(at(10)), None, None]);
+        assert_eq!(ends(&rotated(Some(at(60)))), [Some(at(10)), Some(at(60)), Some(at(60))]);
+        assert_eq!(ends(&rotated(Some(at(5)))), [Some(at(5)); 3]);
     }
 
     #[test]
@@ -284,6 +297,7 @@ mod tests {
         let kept = SpentSecrets::default().and((0..SPENT_MOST + 2).map(spent));
         let found = |n: usize| kept.find(&format!("{n:064}")).is_some();
         assert_eq!([0, 1, 2, SPENT_MOST + 1].map(found), [false, false, true, true]);
+        assert_eq!((SpentSecrets::default().is_empty(), kept.is_empty()), (true, false));
     }
 
     #[test]

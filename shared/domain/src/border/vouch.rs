@@ -99,6 +99,13 @@ mod tests {
     }
 
     #[test]
+    fn a_schedule_needs_nobody_to_vouch_for_it() {
+        let text = r#"{"stage": "dev", "sequence": "delivery", "services": ["carts"], "when": {"cron": "0 3 * * *"}, "concurrency": "queue"}"#;
+        let schedule: Schedule = serde_json::from_str(text).unwrap();
+        assert!(!schedule.vouched() && schedule.in_place_of(None) == schedule);
+    }
+
+    #[test]
     fn a_git_host_is_always_vouched_for() {
         let text = r#"{"host": "git.test", "type": "gitea", "api": "https://git.test"}"#;
         let host: GitHost = serde_json::from_str(text).unwrap();

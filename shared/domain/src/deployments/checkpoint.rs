@@ -175,3 +175,50 @@ impl Checkpoint {
         now - self.since
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_runs_one_hook_or_none_and_knows_what_was_done_before() {
+        // The hook, whether it reads aliases, whether aliases may have been changed before.
+        for (stage, hook, looks, begun) in [
+            (Stage::Look, None, true, false),
+            (Stage::Publish, None, false, false),
+            (Stage::Ready, None, false, false),
+            (Stage::Pre, Some("pre"), false, false),
+            (Stage::Mid, Some("mid"), false, false),
+            (Stage::Shift(0), None, true, true),
+            (Stage::Judge(0), None, false, true),
+            (Stage::Post, Some("post"), false, true),
+            (Stage::Restore, None, true, true),
+            (Stage::End, None, false, true),
+            (Stage::Back, None, true, false),
+        ] {
+            assert_eq!((stage.hook(), stage.looks(), stage.has_begun()), (hook, looks, begun), "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn an_alias_that_serves_the_version_alone_is_not_moved() {
+        let place = |from: Option<&str>, shared| Place { from: from.map(str::to_owned), to: "2".into(), shared };
+        let moves = [place(Some("2"), false), place(Some("2"), true), place(Some("1"), false), place(None, false)];
+        assert_eq!(moves.map(|place| place.moves()), [false, true, true, true]);
+    }
+
+    #[test]
+    fn a_stage_that_fails_is_tried_again_less_and_less_often() {
+        let mut checkpoint = Checkpoint { hold: Some(1), ..Checkpoint::default() };
+        checkpoint.enter(Stage::Publish, Timestamp(5_000));
+        assert_eq!((checkpoint.stage, checkpoint.due, checkpoint.hold), (Stage::Publish, Timestamp(5_000), None));
+        let mut now = Timestamp(10_000);
+        for (failed, pause) in [(0, 1), (1, 2), (3, 4), (7, 8), (15, 16), (31, 32), (63, 60), (123, 60)] {
+            assert_eq!(checkpoint.in_vain(now), Span::seconds(failed));
+            assert_eq!(checkpoint.due - now, Span::seconds(pause));
+            now = checkpoint.due;
+        }
+        checkpoint.enter(Stage::Ready, now);
+        assert_eq!((checkpoint.tries, checkpoint.in_vain(now)), (0, Span(0)));
+    }
+}

@@ -5,13 +5,14 @@ use crate::deployments::announce::observed;
 use crate::deployments::definition::{
     Action, AutoRollback, Concurrency, Definition, FailurePolicy, Hook, ImageChange, OnDrift, Resume, Starter, Trigger,
 };
+use crate::deployments::facts::ALARM_SKEW;
 use crate::deployments::registry::Head;
 use crate::deployments::{
-    Applied, Call, Command, Decision, Input, Latest, Order, Progress, Request, SOURCE, Status, TAKE_UP, Task, Version, answer,
-    change_that_waits, generate, target,
+    Applied, Call, Claim, Command, Decision, Input, Latest, Order, Progress, Request, SOURCE, Status, TAKE_UP, Task, Version,
+    answer, change_that_waits, generate, target,
 };
 use crate::note::Note;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use serde_json::json;
 
 fn deployed() -> Stand {
@@ -336,6 +337,41 @@ fn what_is_known_of_an_alarm_outlives_the_definition() {
     // The bus tells it once more.
     stand.give(Input::Alarm("errors", true, then));
     assert_eq!((stand.x.deleted, &stand.x.alarms), (false, &known));
+}
+
+#[test]
+fn a_deleted_config_keeps_up_with_the_alarms_that_it_knows() {
+    let mut stand = guarded(false);
+    let then = stand.now;
+    stand.give(Input::Alarm("errors", true, then));
+    stand.applied = None;
+    stand.give(Input::Evaluate);
+    for (at, known) in [(-1, (true, then)), (0, (true, then)), (1, (false, then + Span(1)))] {
+        stand.give(Input::Alarm("errors", false, then + Span(at)));
+        assert_eq!(stand.x.alarms["errors"], known, "{at}");
+    }
+    stand.give(Input::Alarm("latency", true, then + Span(2)));
+    assert_eq!(stand.x.alarms.len(), 1, "one that it does not know");
+}
+
+/// Its clock may be behind by so much.
+#[test]
+fn an_alarm_from_before_the_config_says_nothing() {
+    for (late, known) in [(Span(0), true), (Span(1), false)] {
+        let mut stand = guarded(false);
+        stand.give(Input::Alarm("errors", true, stand.x.began - ALARM_SKEW - late));
+        assert_eq!(stand.x.alarms.contains_key("errors"), known, "{late:?}");
+    }
+}
+
+#[test]
+fn a_claim_is_heard_of_when_a_heartbeat_prolongs_it() {
+    let (at, lease) = (Timestamp(1_000), Timestamp(61_000));
+    let claim = Claim { by: "me".into(), id: 1, token: "k".into(), at, lease, running: None, heard: None };
+    assert_eq!(claim.heard(), at);
+    assert_eq!(claim.clone().prolonged(lease, Timestamp(9_000)), claim, "it changes nothing, and costs no write");
+    let later = claim.prolonged(lease + Span(1), Timestamp(9_000));
+    assert_eq!((later.heard(), later.lease), (Timestamp(9_000), lease + Span(1)));
 }
 
 #[test]

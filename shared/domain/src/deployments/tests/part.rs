@@ -1,8 +1,10 @@
 //! Keelway carries out a strategy on behalf of a deployer around it.
 
 use super::stand::{Stand, definition, on_image, wrapped};
+use crate::deployments::checkpoint::{Checkpoint, Stage};
 use crate::deployments::definition::{Custom, Starter, StrategyKind, Trigger};
-use crate::deployments::{Command, Desired, Order, Refused, Reply, STOP, Status};
+use crate::deployments::deployment::{Cancel, Deployment};
+use crate::deployments::{Command, Desired, Order, Part, Refused, Reply, STOP, Status};
 use crate::time::Span;
 use serde_json::json;
 
@@ -254,4 +256,32 @@ fn success_is_not_believed_while_the_strategy_is_not_done() {
     assert_eq!(stand.part().cloned(), failed, "nothing more follows");
     stand.end(0);
     assert_eq!(ended(&stand), (Status::Failed, "DeployerFailed".into(), "the hook failed".into()));
+}
+
+#[test]
+fn an_order_that_must_not_wait_for_the_next_job_is_news() {
+    let stand = carried(20);
+    let d = stand.x.last.clone().unwrap();
+    let cancel = Cancel { reason: "Cancelled".into(), message: "by ann".into(), at: stand.now, due: stand.now };
+    let cancelled = Deployment { cancel: Some(cancel.clone()), ..d.clone() };
+    let part = d.part.clone().map(|part| Part { back: Some(cancel), ..part });
+    let back = Deployment { part, ..d.clone() };
+    let told = |proceeds| Deployment { proceeds, ..d.clone() };
+    let (shift, judged) = (Checkpoint::default(), Checkpoint { hold: Some(2), ..Checkpoint::default() });
+    let (paused, goes_back) =
+        (Checkpoint { paused: true, ..Checkpoint::default() }, Checkpoint { stage: Stage::Back, ..Checkpoint::default() });
+    for (what, checkpoint, d, is_paused, news) in [
+        ("nothing", &shift, &d, false, false),
+        ("a cancellation", &shift, &cancelled, false, true),
+        ("a way back", &shift, &back, false, true),
+        ("a pause", &shift, &d, true, true),
+        ("a pause that it knows", &paused, &d, true, false),
+        ("a resumption", &paused, &d, false, true),
+        ("told as often as before", &judged, &told(2), false, false),
+        ("told once more", &judged, &told(3), false, true),
+        ("told, and it does not wait", &shift, &told(3), false, false),
+        ("it goes back already", &goes_back, &cancelled, true, false),
+    ] {
+        assert_eq!(checkpoint.is_news(d, is_paused), news, "{what}");
+    }
 }
