@@ -38,8 +38,8 @@ LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|fault_after|twice_is|fork_o
 # The folders that the tests' executables run in.
 PACKAGES = {"keelway_domain": "shared/domain", "wire": "shared/wire", "conformance": "tests/conformance", "model": "tests/model",
             "deployers": "tests/deployers"}
-# Cases of what evaluations come to (`tests/cases/evaluation`, and random ones against a port of Keptn's code), and of what Keelway's
-# own deployers do.
+# Cases of what evaluations come to (`tests/cases/evaluation`, and random ones against a port of Keptn's code), and of what
+# Keelway's own deployers do.
 BESIDE = {"wire": re.compile("^evaluation::"), "model": re.compile("^judgements::"), "deployers": re.compile("")}
 REACHED = build.WORK / "reached.json"
 UNIT, CASE, SEEDS = "unit test", "case", "seeds"

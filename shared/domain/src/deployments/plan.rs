@@ -237,9 +237,23 @@ mod tests {
         assert_eq!(weights_of("Rolling", params), [(40, 7000), (80, 7000), (100, 0)]);
         assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": 1, "maxUnavailable": "50%"}})), [(50, 1000), (100, 0)]);
         assert_eq!(weights_of("Rolling", json!({"params": {"maxSurge": "100%"}})), [(100, 0)]);
+        let days = |seconds: i64| json!({"params": {"maxSurge": "50%", "intervalSeconds": seconds}});
+        assert_eq!(weights_of("Rolling", days(86_400)), [(50, 86_400_000), (100, 0)], "a day at most");
+        assert_eq!(weights_of("Rolling", days(86_401)), [(50, 86_400_000), (100, 0)], "a day at most");
         let steps = json!({"steps": [{"weight": 10, "bake": 5000}, {"weight": 50}]});
         assert_eq!(weights_of("Canary", steps), [(10, 5000), (50, -1), (100, 0)]);
         assert_eq!(weights_of("Canary", json!({"steps": [{"weight": 100}]})), [(100, 0)]);
+    }
+
+    #[test]
+    fn everything_runs_for_as_long_as_the_definition_says_and_a_day_at_most() {
+        for (seconds, bake) in [(json!(null), 0), (json!(60), 60), (json!(-1), 0), (json!(86_400), 86_400), (json!(86_401), 86_400)]
+        {
+            let definition = json!({"template": {}, "strategy": {"type": "Recreate", "timeout": 0, "deadline": 0}});
+            let mut definition: Definition = serde_json::from_value(definition).unwrap();
+            definition.other.insert("minReadySeconds".into(), seconds.clone());
+            assert_eq!(least_bake(&definition), Span::seconds(bake), "{seconds}");
+        }
     }
 
     fn image_of(reference: &str) -> Result<Image, String> {
@@ -264,8 +278,8 @@ mod tests {
             ["s3://releases@sha256:", "s3://releases/@sha256:", "s3:///shop.zip@sha256:", "s3://r/s.zip?versionId=@sha256:"];
         let packages = packages.map(|package| format!("{package}{sha256}"));
         let others = ["", "shop:latest", "arn:aws:lambda:r:1:function:shop", "arn:aws:lambda:r:1:function:shop:live", "@sha256:a"];
-        for other in others.into_iter().chain(packages.iter().map(String::as_str)).chain(["s3://r/shop.zip@sha256:ab", "s3://r/s"])
-        {
+        let others = others.into_iter().chain(["arn:aws:lambda:r:1:function::7", "arn:gcp:lambda:r:1:function:shop:7"]);
+        for other in others.chain(packages.iter().map(String::as_str)).chain(["s3://r/shop.zip@sha256:ab", "s3://r/s"]) {
             assert!(image_of(other).unwrap_err().contains("a Lambda alias takes"), "{other}");
         }
         let target =
@@ -274,6 +288,8 @@ mod tests {
         assert!(
             super::version(&version, &target("cart:live")).unwrap_err().starts_with("target main: the image is a version of shop")
         );
-        assert!(place(&target("shop")).unwrap_err().contains("write <function>:<alias>"));
+        for id in ["shop", ":live", "shop:", ":"] {
+            assert!(place(&target(id)).unwrap_err().contains("write <function>:<alias>"), "{id}");
+        }
     }
 }

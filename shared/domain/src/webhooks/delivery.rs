@@ -285,4 +285,18 @@ mod tests {
             assert_eq!(Exchange::default().answered(status, "", Some(asked)).retry_after, pause, "{status} {asked}");
         }
     }
+
+    #[test]
+    fn a_message_has_one_id_whenever_and_however_often_it_is_sent() {
+        let id = |of: (&str, &str), event: &str, again: Option<&str>| {
+            let event = serde_json::json!({"source": "keelway", "id": event});
+            Delivery::begin(of, &event, again, Executor::default(), Timestamp(0)).message_id()
+        };
+        let one = id(("shop", "chat"), "e-1", None);
+        assert!(one.strip_prefix("msg_").is_some_and(|hash| !hash.is_empty()), "{one}");
+        assert_eq!(id(("shop", "chat"), "e-1", Some("ann")), one, "a redelivery on request");
+        for other in [id(("shop", "mail"), "e-1", None), id(("cart", "chat"), "e-1", None), id(("shop", "chat"), "e-2", None)] {
+            assert_ne!(other, one);
+        }
+    }
 }

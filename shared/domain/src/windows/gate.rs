@@ -190,11 +190,15 @@ pub struct Closure {
     pub why: String,
 }
 
-/// When the gate is closed between two times: the first `most` closures.
+/// When the gate is closed between two times: the first `most` closures, or fewer if they take too many computed times.
 pub fn closures(windows: &[Window], from: Timestamp, until: Timestamp, most: usize) -> Vec<Closure> {
     let (mut search, mut found, mut at) = (Search::of(windows), vec![], from);
-    while at < until && found.len() < most && search.computed() < search.most {
+    while at < until && found.len() < most {
         let opens = search.from(at);
+        if opens.is_none() && search.computed() >= search.most && !found.is_empty() {
+            // It has looked as far as it may: what comes then is not known.
+            break;
+        }
         if opens != Some(at) {
             found.push(Closure { from: at, until: opens, why: why(windows, at) });
         }

@@ -307,6 +307,16 @@ fn windows_are_kept_as_they_were_before_there_were_reasons() {
     assert_eq!(serde_json::from_str::<Window>(&serde_json::to_string(&freeze).unwrap()).unwrap(), freeze);
 }
 
+/// A search computes a bounded number of times. What comes after that is not known, and nothing is said about it.
+#[test]
+fn closures_end_where_the_search_does() {
+    let (from, decades) = (at("2026-11-24T10:00:00Z"), at("2126-11-24T10:00:00Z"));
+    let found = closures(&[window(Kind::Allow, "0 9 * * *", 8, "UTC")], from, decades, usize::MAX);
+    let last = found.last().unwrap();
+    assert!(found.len() > 5_000 && last.from < decades, "{} {last:?}", found.len());
+    assert!(last.until.is_some(), "it opens again: {last:?}");
+}
+
 #[test]
 fn closures_are_what_the_gate_says_from_one_time_to_another() {
     let shown = |windows: &[Window], from: &str, until: &str, most: usize| {
@@ -330,6 +340,7 @@ fn closures_are_what_the_gate_says_from_one_time_to_another() {
         ]
     );
     assert_eq!(shown(&office, "2026-11-24T10:00:00Z", "2026-11-30T10:00:00Z", 1).len(), 1);
+    assert!(shown(&office, "2026-11-24T10:00:00Z", "2026-11-24T17:00:00Z", 100).is_empty(), "it closes when the time is over");
     // Closed at the beginning, and two windows that overlap are one opening.
     let two = [window(Kind::Allow, "0 9 * * *", 4, "UTC"), window(Kind::Allow, "0 12 * * *", 4, "UTC")];
     assert_eq!(

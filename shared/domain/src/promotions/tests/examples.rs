@@ -431,3 +431,17 @@ fn when_a_promotion_was_done_is_no_matter_of_when_the_next_one_comes() {
     stand.give(Input::Command(&Command::Retry("staging".into()), &Note { id: 7, ..Note::default() }));
     assert_eq!(stand.promotion("staging").done, None);
 }
+
+/// Promotions that were over before this was noted have no time, and get none.
+#[test]
+fn of_what_was_over_before_the_time_is_not_known() {
+    let mut stand = Stand::new(definition(&["dev", "staging"]));
+    stand.observe("dev", "v2/R");
+    stand.end("staging", &AttemptResult::Done(Made::Notification { id: "n".into() }));
+    stand.observe("staging", "v2/R");
+    assert!(stand.promotion("staging").done.is_some());
+    stand.x.environments.get_mut("staging").and_then(|state| state.promotion.as_mut()).unwrap().done = None;
+    stand.pass(Span::minutes(1));
+    stand.observe("dev", "v2/N");
+    assert_eq!(stand.promotion("staging").done, None);
+}

@@ -171,8 +171,15 @@ fn a_record_has_the_answer_that_it_follows_if_nothing_of_it_gets_lost() {
     for other in [unlike(|event| event.triggered_id = None), unlike(|event| event.authors = vec!["token:ann".into()])] {
         assert_eq!(Bare::all(&record_of(&stand, &x, &other)).len(), 1, "the `.started` only: {other:?}");
     }
-    let room = record_of(&stand, &x, &finished(1000)).to_bytes().len() - 100;
-    stand.policy.max_record_bytes = room;
+    let whole = record_of(&stand, &x, &finished(1000));
+    stand.policy.max_record_bytes = whole.to_bytes().len() - 100;
+    let alone = record_of(&stand, &x, &finished(1000)).to_bytes().len();
+    let answer = whole.inputs.last().unwrap().to_string().len();
+    for (bytes, expected) in [(alone + answer, 0), (alone + answer + 1, 1)] {
+        stand.policy.max_record_bytes = bytes;
+        assert_eq!(kept(&stand, &finished(1000)), expected, "{bytes}");
+    }
+    stand.policy.max_record_bytes = whole.to_bytes().len() - 100;
     let (record, finished) = (record_of(&stand, &x, &finished(1000)), finished(1000));
     assert_eq!(kept(&stand, &finished), 0, "the record has no room for it");
     assert!(record.events.iter().any(|draft| draft.id.is_none()), "and goes on");
