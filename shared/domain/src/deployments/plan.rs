@@ -288,6 +288,22 @@ mod tests {
         assert!(
             super::version(&version, &target("cart:live")).unwrap_err().starts_with("target main: the image is a version of shop")
         );
+        let place_of = |id: &str, region: Option<&str>, account: Option<&str>| Target {
+            region: region.map(str::to_owned),
+            account: account.map(str::to_owned),
+            ..target(id)
+        };
+        for (region, account, same) in [
+            (Some("eu-central-1"), Some("123456789012"), true),
+            (Some("us-east-1"), None, false),
+            (None, Some("210987654321"), false),
+        ] {
+            let at = place_of("shop:live", region, account);
+            assert_eq!(super::version(&version, &at).is_ok(), same, "{at:?}");
+        }
+        let name = |at: Target| place(&at).unwrap().0.name;
+        assert_eq!(name(place_of("shop:live", None, Some("1"))), "1:function:shop");
+        assert_eq!(name(place_of("arn:aws:lambda:r:2:function:shop:live", None, Some("1"))), "arn:aws:lambda:r:2:function:shop");
         for id in ["shop", ":live", "shop:", ":"] {
             assert!(place(&target(id)).unwrap_err().contains("write <function>:<alias>"), "{id}");
         }
