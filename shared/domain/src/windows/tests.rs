@@ -352,5 +352,12 @@ fn closures_are_what_the_gate_says_from_one_time_to_another() {
     );
     let over = [once(Kind::Allow, "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z")];
     assert_eq!(shown(&over, "2026-11-25T00:00:00Z", "2026-11-26T00:00:00Z", 100).len(), 1);
+    assert_eq!(
+        shown(&over, "2026-11-22T00:00:00Z", "2026-11-26T00:00:00Z", 100),
+        [
+            "2026-11-22T00:00:00.000Z 2026-11-23T00:00:00.000Z no window that allows is open",
+            "2026-11-24T00:00:00.000Z never no window that allows is open",
+        ]
+    );
     assert_eq!(shown(&[], "2026-11-25T00:00:00Z", "2026-11-26T00:00:00Z", 100), Vec::<String>::new());
 }
