@@ -8,6 +8,7 @@ the installed package is not changed. On top of what it checks:
 * a role that a stack makes keeps its permissions boundary, which the emulator would forget;
 * requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
+* a search of logs passes over the streams that have nothing in its range;
 * a function that a rule starts is started again if it fails;
 * a page of a query ends with the item that reaches 1 MB;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;

@@ -120,7 +120,8 @@ impl Browsers {
             arguments.push("--no-sandbox");
         }
         let options = json!({"binary": self.binary, "args": arguments});
-        let all = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": {"script": PATIENCE, "pageLoad": PATIENCE}});
+        let timeouts = json!({"script": PATIENCE, "pageLoad": PATIENCE});
+        let all = json!({"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}, "timeouts": timeouts});
         json!({"capabilities": {"alwaysMatch": all}})
     }
 

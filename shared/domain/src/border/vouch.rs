@@ -100,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_schedule_needs_nobody_to_vouch_for_it() {
-        let text = r#"{"stage": "dev", "sequence": "delivery", "services": ["carts"], "when": {"cron": "0 3 * * *"}, "concurrency": "queue"}"#;
+        let text = r#"{"stage": "dev", "sequence": "delivery", "services": ["carts"], "concurrency": "queue",
+            "when": {"cron": "0 3 * * *"}}"#;
         let schedule: Schedule = serde_json::from_str(text).unwrap();
         assert!(!schedule.vouched() && schedule.in_place_of(None) == schedule);
     }

@@ -134,7 +134,7 @@ impl Search {
     /// The first time from `now` on at which the gate is open.
     pub fn from(&mut self, now: Timestamp) -> Option<Timestamp> {
         let (mut at, mut end) = (now, None);
-        while self.computed() < self.most {
+        while !self.is_spent() {
             let allowed = self.always || self.allow.iter_mut().any(|window| window.closes(at).is_some());
             let denied = self.deny.iter_mut().filter(|_| allowed).find_map(|window| window.closes(at));
             let possible = match denied {
@@ -148,6 +148,11 @@ impl Search {
             at = possible;
         }
         None
+    }
+
+    /// Whether it has computed as many times as it may.
+    fn is_spent(&self) -> bool {
+        self.computed() >= self.most
     }
 
     /// The number of computed times.
@@ -195,8 +200,8 @@ pub fn closures(windows: &[Window], from: Timestamp, until: Timestamp, most: usi
     let (mut search, mut found, mut at) = (Search::of(windows), vec![], from);
     while at < until && found.len() < most {
         let opens = search.from(at);
-        if opens.is_none() && search.computed() >= search.most && !found.is_empty() {
-            // It has looked as far as it may: what comes then is not known.
+        // What comes after the search is not known. A first closure is told as the gate itself tells it.
+        if opens.is_none() && search.is_spent() && !found.is_empty() {
             break;
         }
         if opens != Some(at) {

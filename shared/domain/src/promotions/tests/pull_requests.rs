@@ -43,9 +43,8 @@ fn those_that_keelway_merges_take_turns() {
 #[test]
 fn one_that_others_merge_takes_nobodys_turn() {
     let made: Vec<Made> = (1..=7).map(made).collect();
-    let made_first = made[0].clone();
-    let of = |made| Awaited { made: Some(made), branch: String::new(), merges: made != &made_first };
-    let awaited: Vec<Awaited<'_>> = made.iter().map(of).collect();
+    let of = |(n, made)| Awaited { made: Some(made), branch: String::new(), merges: n > 0 };
+    let awaited: Vec<Awaited<'_>> = made.iter().enumerate().map(of).collect();
     let none = changed(&[]);
     let (steps, next) = Mark::default().steps(&awaited, &none);
     let read: Vec<bool> = steps.iter().map(|step| matches!(step, Step::Read(_))).collect();

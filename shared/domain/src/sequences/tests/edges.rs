@@ -173,16 +173,14 @@ fn a_record_has_the_answer_that_it_follows_if_nothing_of_it_gets_lost() {
     }
     let whole = record_of(&stand, &x, &finished(1000));
     stand.policy.max_record_bytes = whole.to_bytes().len() - 100;
-    let alone = record_of(&stand, &x, &finished(1000)).to_bytes().len();
-    let answer = whole.inputs.last().unwrap().to_string().len();
-    for (bytes, expected) in [(alone + answer, 0), (alone + answer + 1, 1)] {
-        stand.policy.max_record_bytes = bytes;
-        assert_eq!(kept(&stand, &finished(1000)), expected, "{bytes}");
-    }
-    stand.policy.max_record_bytes = whole.to_bytes().len() - 100;
     let (record, finished) = (record_of(&stand, &x, &finished(1000)), finished(1000));
     assert_eq!(kept(&stand, &finished), 0, "the record has no room for it");
     assert!(record.events.iter().any(|draft| draft.id.is_none()), "and goes on");
+    let least = record.to_bytes().len() + whole.inputs.last().unwrap().to_string().len();
+    for (bytes, expected) in [(least, 0), (least + 1, 1)] {
+        stand.policy.max_record_bytes = bytes;
+        assert_eq!(kept(&stand, &finished), expected, "{bytes}");
+    }
 }
 
 #[test]

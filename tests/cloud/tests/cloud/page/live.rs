@@ -34,7 +34,7 @@ fn in_a_browser(scene: &Scene, page: &Page<'_>) -> Outcome {
     browser.run("document.querySelector('dialog textarea').value = 'fine';", &[])?;
     browser.click("dialog button[type=submit]", "Approve")?;
     // On a busy machine the API may be away for a moment: then it is sent again, as the dialog says.
-    let again = "const dialog = document.querySelector('dialog[open]'); if (dialog?.querySelector('.failed')) \
+    let again = "const dialog = document.querySelector('dialog[open]'); if (dialog?.innerText.includes('Send it again')) \
                  dialog.querySelector('button[type=submit]').click(); return !dialog;";
     browser.until(&format!("(() => {{ {again} }})()"))
 }
