@@ -41,7 +41,7 @@ survey: ## Look for every planted fault from the first seed on, and for every mu
 test-keptn: ## Run Keptn's own clients against a stack of its own; needs Go, and KEPTN_CHECKOUT or KEPTN_CLI for its command line (tests/README.md)
 	@$(PYTHON) infra/local/keptn.py
 
-test-oracles: ## Run the suite of the local cloud on AWS's DynamoDB Local, and every event pattern on AWS's event-ruler; needs a JDK and Maven (tests/README.md)
+test-oracles: ## Run octocrab on the strict git host, the suite of the local cloud on AWS's DynamoDB Local, and every event pattern on AWS's event-ruler; needs a JDK and Maven (tests/README.md)
 	@$(PYTHON) infra/local/oracles.py
 
 test-container: ## Run the suite of the local cloud with the cloud in a container; needs podman or Docker (tests/container.md)

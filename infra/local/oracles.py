@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""`make test-oracles`: AWS's own artefacts beside the local cloud and the twins in memory.
+"""`make test-oracles`: AWS's own artefacts beside the local cloud and the twins in memory, and GitHub's client for Rust.
 
 The suite on the local cloud, the store's contract included, runs with the items of its tables in AWS's DynamoDB Local. Every event
 that it puts on a bus is then given to AWS's event-ruler, with the pattern of every rule, and with what our own matchers say of it.
 Both are from Maven Central, with the checksums of oracles/artifacts.txt. Arguments are those of the suite: `oracles.py store::`.
+
+octocrab talks to the strict git host. It is a workspace of its own (docs/decisions/0113), and runs first, because it needs neither
+Java nor Maven.
 
 The exit code is 0 only if everything ran and agreed; 1: something differs; 3: something could not be run here, and is named.
 """
@@ -28,6 +31,7 @@ from keelway_local.common import ROOT, Problem, Step, say, tail  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 FOLDER = ROOT / ".keelway" / "oracles"
+OCTOCRAB = ROOT / "tests" / "githost" / "octocrab" / "Cargo.toml"
 # Fetches each dependency of a project, and nothing that those depend on: the lock file names everything.
 COPY = ["org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies", "-DexcludeTransitive=true"]
 MAIN = "com.amazonaws.services.dynamodbv2.local.main.ServerRunner"
@@ -164,7 +168,16 @@ def ruler(program, sets):
     return found["events"] > 0 and found["different"] == 0
 
 
+def octocrab():
+    """Whether what octocrab sends is accepted, and what the strict host answers is what octocrab reads."""
+    target = {"CARGO_TARGET_DIR": str(run.target().parent / "octocrab")}
+    return subprocess.run([os.environ.get("CARGO") or "cargo", "test", "--manifest-path", str(OCTOCRAB)], cwd=ROOT,
+                          env={**os.environ, **target}).returncode == 0
+
+
 def main(arguments):
+    if not arguments and not octocrab():
+        raise Problem("the strict git host is not as octocrab expects: the reason is above")
     program = java()
     sets = artifacts()
     executable = run.build_tests()["cloud"]
