@@ -6,6 +6,7 @@ use crate::cause::Cause;
 use crate::ids::{RecordId, SubjectId};
 use crate::note::Note;
 use crate::record::{Draft, Record};
+use crate::stored::Recorded;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
@@ -16,7 +17,7 @@ pub const MAX_OBEYED: usize = 50;
 /// A state that is evaluated as a whole.
 pub trait Level: Clone + Debug + PartialEq {
     /// What a commit has done by somebody else.
-    type Order: Clone + Debug + PartialEq + Serialize;
+    type Order: Clone + Debug + PartialEq + Recorded;
     /// What a commit writes beside the state and its record.
     type With: Clone + Debug + Default + PartialEq;
 

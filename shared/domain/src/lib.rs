@@ -25,6 +25,7 @@ pub mod record;
 pub mod schedules;
 pub mod sequences;
 pub mod shipyard;
+pub mod stored;
 pub mod time;
 pub mod webhooks;
 pub mod windows;

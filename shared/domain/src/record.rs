@@ -9,6 +9,7 @@ use crate::ids::{RecordHash, RecordId, SubjectId};
 use crate::json::canonical;
 use crate::names::Context;
 use crate::payload::merge;
+use crate::stored::Recorded;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -122,10 +123,10 @@ impl<S> Default for Record<S> {
     }
 }
 
-impl<S: Serialize> Record<S> {
+impl<S: Recorded> Record<S> {
     /// The stored bytes.
     pub fn to_bytes(&self) -> String {
-        serde_json::to_value(self).map(|json| canonical(&json)).unwrap_or_default()
+        S::record_to_value(self).map(|json| canonical(&json)).unwrap_or_default()
     }
 
     /// The address of the record. Its last part is the hash of the record's bytes.

@@ -1,9 +1,9 @@
 //! Parses a queue's message into a delivery. A pure function, which functions and tests share.
 
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use keelway_engine::protocol::{Body, Incoming};
 use keelway_wire::cloudevent::from_bus_envelope;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The member that distinguishes the engines' own messages from events of the bus.
@@ -24,7 +24,7 @@ pub struct NotUnderstood {
 ///
 /// # Errors
 /// An own message is unknown. Everything else is at least [`Body::Invalid`].
-pub fn incoming<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -> Result<Incoming<M>, NotUnderstood> {
+pub fn incoming<M: Stored>(body: &str, sent: Timestamp, again: bool) -> Result<Incoming<M>, NotUnderstood> {
     let invalid = |reason: String| Incoming { sent, again, body: Body::Invalid { reason, text: shortened(body) } };
     let json: Value = match serde_json::from_str(body) {
         Ok(json) => json,
@@ -33,7 +33,7 @@ pub fn incoming<M: DeserializeOwned>(body: &str, sent: Timestamp, again: bool) -
     if let Some(kind) = json.get(OWN) {
         // Only the kind is named: the parser's text would copy the content of the message into the log.
         let kind: String = kind.as_str().unwrap_or("not text").chars().take(20).collect();
-        let message: M = serde_json::from_value(json).map_err(|_| NotUnderstood { kind })?;
+        let message = M::from_json(body).map_err(|_| NotUnderstood { kind })?;
         return Ok(Incoming { sent, again, body: Body::Own(message) });
     }
     Ok(match from_bus_envelope(&json, sent) {

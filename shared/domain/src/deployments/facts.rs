@@ -51,6 +51,8 @@ pub struct Applied {
     pub asked: u64,
 }
 
+crate::stored!(Applied);
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
@@ -89,6 +91,8 @@ pub struct Snapshot {
     pub at: Timestamp,
 }
 
+crate::stored!(Snapshot);
+
 impl Snapshot {
     /// The hash of the snapshot, which is a part of its key.
     pub fn hash(&self) -> u64 {
@@ -106,6 +110,8 @@ pub struct Past {
     #[serde(rename = "t")]
     pub at: Timestamp,
 }
+
+crate::stored!(Past);
 
 /// A call of a deployer.
 #[derive(Debug, Clone, PartialEq)]
@@ -345,6 +351,8 @@ pub enum Order {
     },
 }
 
+crate::recorded!(Order);
+
 /// What a commit writes beside the state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct With {
@@ -362,6 +370,8 @@ pub struct With {
 
 /// A command that was obeyed: an entry of the audit.
 pub type Obeyed = level::Obeyed<Command>;
+
+crate::stored!(Obeyed);
 /// The decision about an input.
 pub type Decision = level::Decision<Config>;
 /// A commit.

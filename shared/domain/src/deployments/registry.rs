@@ -24,6 +24,8 @@ pub struct ArtifactSource {
     pub vouched: bool,
 }
 
+crate::stored!(ArtifactSource);
+
 /// The origin that reports the images of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -19,6 +19,8 @@ pub struct MetricsSource {
     pub vouched: bool,
 }
 
+crate::stored!(MetricsSource);
+
 /// The API of a source of metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -37,6 +37,8 @@ pub enum Order {
     },
 }
 
+crate::recorded!(Order);
+
 /// The evaluations of a service in a stage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Service {

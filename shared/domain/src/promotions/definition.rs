@@ -28,6 +28,8 @@ pub struct Definition {
     pub vouched: bool,
 }
 
+crate::stored!(Definition);
+
 impl Definition {
     /// The promotion into an environment. The environment's own settings replace the pipeline's as a whole.
     pub fn promotion<'a>(&'a self, environment: &'a EnvironmentSpec) -> Option<&'a PromotionSpec> {

@@ -236,6 +236,8 @@ pub enum Order {
     Evaluate(Evaluate),
 }
 
+crate::recorded!(Order);
+
 /// A promotion that is history.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Past {
@@ -245,6 +247,8 @@ pub struct Past {
     /// When it became history.
     pub at: Timestamp,
 }
+
+crate::stored!(Past);
 
 /// What a commit writes beside the state.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -257,6 +261,8 @@ pub struct With {
 
 /// A command that was obeyed.
 pub type Obeyed = level::Obeyed<Command>;
+
+crate::stored!(Obeyed);
 /// The decision about an input.
 pub type Decision = level::Decision<Pipeline>;
 /// A commit.

@@ -25,6 +25,8 @@ pub struct Observed {
     pub by: Vec<String>,
 }
 
+crate::stored!(Observed);
+
 impl Observed {
     /// The observation that replaces an earlier one. A report of the same revision keeps the authors of the first report.
     pub fn after(self, earlier: Option<&Self>) -> Self {

@@ -22,6 +22,8 @@ pub struct Cluster {
     pub vouched: bool,
 }
 
+crate::stored!(Cluster);
+
 /// A git host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,3 +42,5 @@ pub struct GitHost {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook_secret: Option<String>,
 }
+
+crate::stored!(GitHost);

@@ -155,6 +155,8 @@ pub struct Firing {
     pub data: Object,
 }
 
+crate::recorded!(Firing);
+
 /// An input of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {

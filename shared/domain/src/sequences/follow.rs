@@ -30,6 +30,8 @@ pub struct FollowUp {
     pub trigger_id: String,
 }
 
+crate::recorded!(FollowUp);
+
 /// The end of a task or sequence.
 pub(super) struct Ended<'a> {
     /// The execution, with the results of all completed tasks.

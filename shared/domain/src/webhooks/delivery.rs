@@ -15,6 +15,8 @@ pub type Record = crate::record::Record<Nothing>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Nothing {}
 
+crate::recorded!(Nothing);
+
 /// The state of a delivery: its attempts, and when the next one is due.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {

@@ -47,6 +47,8 @@ pub struct Subscription {
     pub attempts: u32,
 }
 
+crate::stored!(Subscription);
+
 /// The body of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

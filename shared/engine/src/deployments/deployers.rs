@@ -91,7 +91,7 @@ impl<P: Ports> Deployments<P> {
     /// A port fails.
     pub async fn snapshot(&self, of: &Address, n: u64, content: u64) -> Result<Option<Snapshot>, PortError> {
         let item = self.ports.get(&keys::snapshot(of, n, content)).await?;
-        item.as_ref().map(|item| crate::json::member(item, "j")).transpose().map(Option::flatten)
+        item.as_ref().map(|item| crate::json::stored(item, "j")).transpose().map(Option::flatten)
     }
 
     /// Whether the token of a call belongs to no attempt of the version. Calls of strangers are not recorded, because anybody can
@@ -104,7 +104,7 @@ impl<P: Ports> Deployments<P> {
         }
         let query = Query::table(keys::partition(of), ATTEMPTS).prefix(&keys::attempts(n)).newest_first();
         for item in self.ports.query(&query).await?.items {
-            if crate::json::member::<Option<Past>>(&item, "j")?.is_some_and(|past| owns(&past.deployment)) {
+            if crate::json::stored::<Past>(&item, "j")?.is_some_and(|past| owns(&past.deployment)) {
                 return Ok(false);
             }
         }

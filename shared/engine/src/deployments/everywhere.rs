@@ -3,7 +3,7 @@
 
 use super::{Address, Deployments, Loaded, keys};
 use crate::item::Key;
-use crate::json::member;
+use crate::json::stored;
 use crate::keys::{hash, ms};
 use crate::ports::{Cursor, Index, PortError, Ports, Query};
 use crate::table;
@@ -125,7 +125,7 @@ impl<P: Ports> Deployments<P> {
         let mut all = vec![];
         for item in wanted.iter().filter_map(|key| items.get(key)) {
             let of = item.text("gs2").and_then(ended_parts).map(|(of, ..)| of);
-            all.extend(of.zip(member::<Option<Past>>(item, "j")?));
+            all.extend(of.zip(stored::<Past>(item, "j")?));
         }
         Ok(all)
     }

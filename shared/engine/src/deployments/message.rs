@@ -1,10 +1,11 @@
 //! The messages of the engine. Each may arrive twice, late, or when it is no longer needed.
 
 use super::{DEPLOYERS, NAME};
-use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use crate::protocol::{Letter, OwnMessage, Sameness};
 use keelway_domain::deployments::notice::Notice;
 use keelway_domain::deployments::{Command, Sight};
 use keelway_domain::note::Note;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,8 @@ pub enum Message {
     },
 }
 
+keelway_domain::stored!(Message, Job);
+
 impl OwnMessage for Message {
     /// An evaluation depends on the clock like a wake-up: deadlines pass, and leases end.
     fn sameness(&self) -> Sameness {
@@ -82,7 +85,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message, addressed to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: incoming::body(self) }
+        Letter { to: NAME, body: self.to_json() }
     }
 }
 
@@ -121,6 +124,6 @@ impl OwnMessage for Job {
 impl Job {
     /// The message, addressed to the queue of deployers.
     pub fn letter(&self) -> Letter {
-        Letter { to: DEPLOYERS, body: incoming::body(self) }
+        Letter { to: DEPLOYERS, body: self.to_json() }
     }
 }

@@ -2,11 +2,12 @@
 //! it is no longer needed.
 
 use super::{ATTEMPTS, NAME, OBSERVER};
-use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use crate::protocol::{Letter, OwnMessage, Sameness};
 use keelway_domain::evaluations::Answer;
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{Attempt, AttemptResult, Closed, Command, Seen};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +85,8 @@ pub enum Message {
     },
 }
 
+keelway_domain::stored!(Message, Job, Observe);
+
 impl OwnMessage for Message {
     /// An evaluation depends on the clock like a wake-up: windows open, and pauses end.
     fn sameness(&self) -> Sameness {
@@ -97,7 +100,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message, addressed to the queue of pipelines.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: incoming::body(self) }
+        Letter { to: NAME, body: self.to_json() }
     }
 }
 
@@ -154,7 +157,7 @@ impl OwnMessage for Job {
 impl Job {
     /// The message, addressed to the queue of attempts.
     pub fn letter(&self) -> Letter {
-        Letter { to: ATTEMPTS, body: incoming::body(self) }
+        Letter { to: ATTEMPTS, body: self.to_json() }
     }
 }
 
@@ -181,6 +184,6 @@ impl OwnMessage for Observe {
 impl Observe {
     /// The message, addressed to the queue of the observer.
     pub fn letter(&self) -> Letter {
-        Letter { to: OBSERVER, body: incoming::body(self) }
+        Letter { to: OBSERVER, body: self.to_json() }
     }
 }

@@ -145,7 +145,7 @@ pub(super) fn read(item: &Item, of: (&App, &Target)) -> Result<Option<(i64, Obse
         return Ok(None);
     }
     let version = item.number("n").unwrap_or_default();
-    Ok(crate::json::member::<Option<Observed>>(item, "j")?.map(|observed| (version, observed)))
+    Ok(crate::json::stored::<Observed>(item, "j")?.map(|observed| (version, observed)))
 }
 
 /// Adds an explanation for targets without reports, in clusters that are not registered. Without such targets, nothing is read.

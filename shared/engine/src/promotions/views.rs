@@ -163,8 +163,8 @@ impl<P: Ports> Promotions<P> {
         let next = page.next.map(|next| next.key.sk.trim_start_matches(keys::HISTORY).to_owned());
         let mut history = History { next, ..History::default() };
         for item in &page.items {
-            history.promotions.extend(crate::json::member::<Option<Past>>(item, "j")?);
-            history.commands.extend(crate::json::member::<Option<Obeyed>>(item, "c")?);
+            history.promotions.extend(crate::json::stored::<Past>(item, "j")?);
+            history.commands.extend(crate::json::stored::<Obeyed>(item, "c")?);
         }
         Ok(history)
     }

@@ -64,7 +64,7 @@ impl Redriven {
     }
     /// The body that goes into the queue.
     pub fn to_body(&self) -> String {
-        super::incoming::body(self)
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 

@@ -14,13 +14,14 @@ use super::run::{COMMIT_TRIES, contended};
 use super::subject::check_format;
 use crate::entries;
 use crate::item::{Item, Key, MAX_ITEM_BYTES, Name};
-use crate::json::{json, member};
+use crate::json::stored;
 use crate::namespaces::{self, Among};
 use crate::ports::{Condition, Cursor, PortError, Ports, Query, Transacted, Write, Written};
 use crate::table;
 use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 
@@ -79,7 +80,7 @@ pub enum Wanted<'a, T> {
 /// [`PortError::Retry`] for a newer format, [`PortError::Refused`] for an item that cannot be read.
 pub fn read<K: Kind>(item: &Item) -> Result<Option<Declared<K::Spec>>, PortError> {
     check_format(item, K::FORMAT)?;
-    let spec = member::<Option<K::Spec>>(item, "j")?;
+    let spec = stored::<K::Spec>(item, "j")?;
     Ok(spec.map(|spec| Declared {
         spec,
         source: item.text("src").unwrap_or_default().to_owned(),
@@ -107,7 +108,7 @@ impl<P: Ports, K: Kind> Declarations<'_, P, K> {
     /// The item of a definition.
     pub fn item(&self, at: &Address, spec: &K::Spec, source: Option<&str>, version: i64) -> Item {
         Item::new(self.key(at))
-            .with("j", json(spec))
+            .with("j", spec.to_json())
             .with_some("src", source)
             .with("at", self.ports.now().0)
             .with("v", version)

@@ -2,9 +2,8 @@
 
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 /// A message from a queue. It may be delivered again, so nothing in it is random or depends on the time of receipt.
@@ -35,7 +34,7 @@ pub enum Body<M> {
 }
 
 /// One of an inbox's own messages.
-pub trait OwnMessage: Debug + PartialEq + Clone + Serialize + DeserializeOwned + Send + Sync {
+pub trait OwnMessage: Debug + PartialEq + Clone + Stored + Send + Sync {
     /// Which copies of the message share its cause.
     fn sameness(&self) -> Sameness;
 }
@@ -58,7 +57,7 @@ impl<M: OwnMessage> Incoming<M> {
     pub fn cause(&self) -> Cause {
         let (text, sameness) = match &self.body {
             Body::Event(event) => (event.to_bytes(), Sameness::EachMessage),
-            Body::Own(message) => (body(message), message.sameness()),
+            Body::Own(message) => (message.to_json(), message.sameness()),
             Body::Invalid { text, .. } => (text.clone(), Sameness::EachMessage),
         };
         let cause = match sameness {
@@ -67,11 +66,6 @@ impl<M: OwnMessage> Incoming<M> {
         };
         Cause { again: self.again, copied: sameness == Sameness::Copied, ..cause }
     }
-}
-
-/// The text of an engine's own message in the queue.
-pub fn body(message: &impl Serialize) -> String {
-    serde_json::to_string(message).unwrap_or_default()
 }
 
 /// The outcome of a delivery that needs no retry: all of these are acknowledged.

@@ -3,9 +3,8 @@
 use crate::item::{Attrs, Item, Key};
 use crate::ports::{PortError, Ports, Write};
 use keelway_domain::address::Address;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::future::Future;
 
 /// A kind of definition. [`super::declare::Declarations`] does everything else.
@@ -17,7 +16,7 @@ pub trait Kind: Sync {
     /// The number of bytes that an item must keep free for later notes.
     const ROOM: usize = 1024;
     /// The content of a definition.
-    type Spec: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+    type Spec: Clone + PartialEq + Stored + Send + Sync;
 
     /// The place of the definitions of a namespace.
     fn shelf(&self, namespace: &str) -> Shelf;

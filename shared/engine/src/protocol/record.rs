@@ -11,6 +11,7 @@ use crate::ports::{PortError, Query, Store};
 use crate::table;
 use keelway_domain::cause::Cause;
 use keelway_domain::ids::RecordId;
+use keelway_domain::stored::Recorded;
 use keelway_domain::time::{Span, Timestamp};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -58,7 +59,7 @@ pub fn text(item: &Item) -> Option<Cow<'_, str>> {
 
 /// Reads a stored record.
 pub fn decode<S: Subject>(item: Option<&Item>) -> Option<RecordOf<S>> {
-    item.and_then(text).and_then(|text| serde_json::from_str(&text).ok())
+    item.and_then(text).and_then(|text| S::Send::record_from_json(&text).ok())
 }
 
 /// A record of a subject by its id.

@@ -9,16 +9,15 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::RecordId;
 use keelway_domain::record::Record;
+use keelway_domain::stored::Recorded;
 use keelway_domain::time::Timestamp;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 use std::future::Future;
 
 /// A subject: the state to which messages are addressed. It is one item with a version, which a commit raises by one.
 pub trait Subject: Clone + Debug + PartialEq + Send + Sync {
     /// An effect of its commits on other subjects. Each becomes one message.
-    type Send: Clone + Debug + PartialEq + Serialize + DeserializeOwned + Send + Sync;
+    type Send: Clone + Debug + PartialEq + Recorded + Send + Sync;
     /// An effect that its states owe in addition to those of all engines.
     type Duty: Clone + Debug + PartialEq + Send + Sync;
 

@@ -1,11 +1,12 @@
 //! The engine's own messages. Each may arrive twice, late, or when it is no longer needed.
 
 use super::NAME;
-use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use crate::protocol::{Letter, OwnMessage, Sameness};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
 use keelway_domain::schedules::Firing;
 use keelway_domain::sequences::{Execution, Flags};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -163,6 +164,8 @@ pub enum Message {
     },
 }
 
+keelway_domain::stored!(Message);
+
 impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {
         match self {
@@ -189,7 +192,7 @@ impl Message {
 
     /// The body that goes into the queue.
     pub fn to_body(&self) -> String {
-        incoming::body(self)
+        self.to_json()
     }
 
     /// The message, addressed to the engine's queue.

@@ -1,9 +1,10 @@
 //! The engine's own messages.
 
 use super::NAME;
-use crate::protocol::{Letter, OwnMessage, Sameness, incoming};
+use crate::protocol::{Letter, OwnMessage, Sameness};
 pub use keelway_domain::address::Address;
 use keelway_domain::ids::SubjectId;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +42,8 @@ pub enum Message {
     },
 }
 
+keelway_domain::stored!(Message);
+
 impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {
         match self {
@@ -53,6 +56,6 @@ impl OwnMessage for Message {
 impl Message {
     /// The message on its way to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: incoming::body(self) }
+        Letter { to: NAME, body: self.to_json() }
     }
 }
