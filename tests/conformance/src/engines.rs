@@ -21,7 +21,7 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 
@@ -58,10 +58,10 @@ impl<O: Outside> Engines<O> {
     /// What must come back.
     pub async fn handle(&self, received: &Received) -> Result<Handled, PortError> {
         match received.engine.as_str() {
-            sequences::NAME => handle(&self.sequences, received).await,
-            promotions::NAME => handle(&self.pipelines, received).await,
-            promotions::ATTEMPTS => handle(&self.attempts, received).await,
-            _ => handle(&self.configs, received).await,
+            sequences::NAME => play(&self.sequences, received).await,
+            promotions::NAME => play(&self.pipelines, received).await,
+            promotions::ATTEMPTS => play(&self.attempts, received).await,
+            _ => play(&self.configs, received).await,
         }
     }
 

@@ -17,6 +17,7 @@ use keelway_engine::sequences::{self, Body, Incoming, Limits, Message, Sequences
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::{self, block_on};
+use keelway_world::played::Played;
 use keelway_world::queue::{QueueTwin, Received};
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
@@ -230,7 +231,7 @@ impl Stand {
     /// # Errors
     /// As the engine says.
     pub fn handle(&self, delivery: &Incoming) -> Result<Handled, PortError> {
-        block_on(self.engine.handle(delivery))
+        block_on(self.engine.play(delivery))
     }
 
     /// Handles what is due until nothing is.
@@ -281,7 +282,7 @@ impl Stand {
     pub fn begin(&self, worker: usize, delivery: &Incoming) -> exec::Task<Result<Handled, PortError>> {
         let engine = Sequences::new(self.world.worker(worker), Limits::default());
         let delivery = delivery.clone();
-        Box::pin(async move { engine.handle(&delivery).await })
+        Box::pin(async move { engine.play(&delivery).await })
     }
 
     /// Tells a context something through the API's own command; what it sends is in the queue afterwards.

@@ -1,14 +1,15 @@
 //! An engine and who carries out what it decides, on one worker and behind one queue: in a function, each has its own.
 
+use crate::played::Played;
 use crate::tested::Tested;
 use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::item::Key;
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::sweep::Tick;
 use keelway_engine::protocol::{Engine, Handled, Inbox, Letter, Loaded, OwnMessage, Sameness, Subject};
-use serde::{Deserialize, Serialize};
 
 /// Both.
 pub struct Halves<D, C> {
@@ -19,13 +20,24 @@ pub struct Halves<D, C> {
 }
 
 /// A message to one of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Either<D, C> {
     /// To the engine.
     Decide(D),
     /// To who carries it out.
     Carry(C),
+}
+
+impl<D: Stored, C: Stored> Stored for Either<D, C> {
+    fn from_json(text: &str) -> Result<Self, serde_json::Error> {
+        D::from_json(text).map(Either::Decide).or_else(|_| C::from_json(text).map(Either::Carry))
+    }
+    fn to_json(&self) -> String {
+        match self {
+            Either::Decide(message) => message.to_json(),
+            Either::Carry(message) => message.to_json(),
+        }
+    }
 }
 
 impl<D: OwnMessage, C: OwnMessage> OwnMessage for Either<D, C> {
@@ -69,7 +81,7 @@ impl<S: Subject, D: Engine<S>, C: Inbox> Engine<S> for Halves<D, C> {
     }
 }
 
-impl<D: Tested, C: Inbox + 'static> Tested for Halves<D, C> {
+impl<D: Tested, C: Played + 'static> Tested for Halves<D, C> {
     fn takes(source: &str, detail_type: &str) -> bool {
         D::takes(source, detail_type)
     }

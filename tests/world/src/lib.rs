@@ -18,6 +18,7 @@ pub mod fork;
 pub mod halves;
 pub mod metrics;
 pub mod plain;
+pub mod played;
 pub mod promotions;
 pub mod queue;
 pub mod quota;

@@ -1,12 +1,12 @@
 //! The queue's twin: visibility, delays, receive counts, dead letters, one-time schedules.
 
 use keelway_domain::event::CloudEvent;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::protocol::dead_letter::{DeadLetter, Redriven};
 use keelway_engine::protocol::{Body, Incoming};
 use keelway_wire::cloudevent::from_bus_envelope;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,10 +53,10 @@ impl Parcel {
     }
 
     /// As an engine with these messages reads it; `None`: a newer version must.
-    pub fn body<M: DeserializeOwned>(&self) -> Option<Body<M>> {
+    pub fn body<M: Stored>(&self) -> Option<Body<M>> {
         Some(match self {
             Parcel::Event(event) => Body::Event(event.clone()),
-            Parcel::Own(text) => Body::Own(serde_json::from_str(text).ok()?),
+            Parcel::Own(text) => Body::Own(M::from_json(text).ok()?),
             Parcel::Invalid { reason, text } => Body::Invalid { reason: reason.clone(), text: text.clone() },
         })
     }
@@ -79,7 +79,7 @@ pub struct Received {
 
 impl Received {
     /// As an engine with these messages reads it; `None`: a newer version must.
-    pub fn incoming<M: DeserializeOwned>(&self) -> Option<Incoming<M>> {
+    pub fn incoming<M: Stored>(&self) -> Option<Incoming<M>> {
         Some(Incoming { sent: self.sent, again: self.again, body: self.parcel.body()? })
     }
 }

@@ -5,14 +5,16 @@ use crate::World;
 use crate::case::Answer;
 use crate::core::{Fault, Method};
 use crate::exec::{Task, step};
+use crate::played::Played;
 use crate::queue::{Parcel, Received};
 use crate::rng::Rng;
 use crate::tested::Tested;
 use crate::worker::Worker;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Handled, Inbox, dead_letter};
+use keelway_engine::protocol::{Handled, Inbox, Incoming, dead_letter};
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,14 +26,28 @@ use std::task::Poll;
 /// # Errors
 /// What must come back; a message only newer code understands.
 pub async fn handle(engine: &impl Inbox, received: &Received) -> Result<Handled, PortError> {
-    let Some(delivery) = received.incoming() else {
-        return Err(PortError::Retry { request: "decode", reason: "a message of a newer version".into() });
-    };
-    let handled = engine.handle(&delivery).await?;
-    if let Some(letter) = &received.letter {
-        dead_letter::handled(engine.ports(), letter).await?;
+    let handled = engine.handle(&read(received)?).await?;
+    done_with(engine, received).await.map(|()| handled)
+}
+
+/// The same of an engine that is compiled once.
+///
+/// # Errors
+/// Those of [`handle`].
+pub async fn play(engine: &impl Played, received: &Received) -> Result<Handled, PortError> {
+    let handled = engine.play(&read(received)?).await?;
+    done_with(engine, received).await.map(|()| handled)
+}
+
+fn read<M: Stored>(received: &Received) -> Result<Incoming<M>, PortError> {
+    received.incoming().ok_or_else(|| PortError::Retry { request: "decode", reason: "a message of a newer version".into() })
+}
+
+async fn done_with(engine: &impl Inbox, received: &Received) -> Result<(), PortError> {
+    match &received.letter {
+        Some(letter) => dead_letter::handled(engine.ports(), letter).await,
+        None => Ok(()),
     }
-    Ok(handled)
 }
 
 /// What goes wrong while a story is told.
@@ -91,6 +107,8 @@ pub struct Story<E> {
     mode: Mode,
     /// The method of every request made while handling messages.
     pub calls: Vec<Method>,
+    /// How many requests had been made when a piece of work began: a message or a client's request.
+    begun: BTreeSet<u64>,
     said: HashMap<u64, Handled>,
     late: BTreeSet<u64>,
     history: Vec<Arc<Received>>,
@@ -122,6 +140,7 @@ impl<E: Tested> Story<E> {
             hidden: |_| Span(0),
             mode,
             calls: vec![],
+            begun: BTreeSet::new(),
             said: HashMap::new(),
             late: BTreeSet::new(),
             history: vec![],
@@ -156,6 +175,7 @@ impl<E: Tested> Story<E> {
             hidden: self.hidden,
             mode,
             calls: self.calls.clone(),
+            begun: self.begun.clone(),
             said: self.said.clone(),
             late: self.late.clone(),
             history: self.history.clone(),
@@ -281,10 +301,11 @@ impl<E: Tested> Story<E> {
     /// `None`: the worker stopped on the way.
     fn handle(&mut self, received: &Arc<Received>) -> Option<Result<Handled, PortError>> {
         let (engine, received) = (self.engine.clone(), received.clone());
-        self.drive(Box::pin(async move { handle(&*engine, &received).await }))
+        self.drive(Box::pin(async move { play(&*engine, &received).await }))
     }
 
     fn drive<R>(&mut self, mut task: Task<R>) -> Option<R> {
+        self.begun.insert(self.calls.len() as u64);
         loop {
             let before = self.world.core().request_count();
             let polled = step(&mut task);
@@ -347,9 +368,22 @@ impl<E: Tested> Story<E> {
 
     /// All that has happened: every request, every item, every publication, what is still in the queue, and the time.
     pub fn everything(&self) -> String {
+        format!("{:?} {}", self.calls, self.all_but_requests())
+    }
+
+    /// The same without the requests.
+    pub fn all_but_requests(&self) -> String {
         let core = self.world.core();
         let items: Vec<_> = core.table.items().collect();
-        format!("{:?} {items:?} {:?} {:?} {:?} {:?}", self.calls, core.bus.log, core.queue, core.now, self.history)
+        format!("{items:?} {:?} {:?} {:?} {:?}", core.bus.log, core.queue, core.now, self.history)
+    }
+
+    /// Whether the n-th request (from 1) only read, and its work had made another one before. A worker that stops after it leaves
+    /// what it leaves if it stops after the one before.
+    pub fn is_later_read(&self, n: u64) -> bool {
+        let before = n.saturating_sub(1);
+        let method = usize::try_from(before).ok().and_then(|place| self.calls.get(place));
+        method.is_some_and(|method| method.is_read()) && !self.begun.contains(&before)
     }
 
     /// Puts a message into the engine's queue and handles it, and all that comes of it. What the engine said, if it may be

@@ -1,10 +1,10 @@
 //! An engine as the tests know it: stories, cases, the world and the simulation take any engine through this.
 
+use crate::played::Played;
 use keelway_engine::item::Key;
-use keelway_engine::protocol::Inbox;
 
 /// What the tests need of an engine besides the engine.
-pub trait Tested: Inbox + Sized + 'static {
+pub trait Tested: Played + Sized + 'static {
     /// The same, with what another one remembers, as if it had handled what that one has.
     fn remembering(self, _other: &Self) -> Self {
         self

@@ -21,6 +21,7 @@ use keelway_world::World;
 use keelway_world::at_once::AtOnce;
 use keelway_world::metrics::Metrics;
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tower::ServiceExt;
@@ -357,8 +358,8 @@ impl Stand {
         self.bus_seen += fresh.len();
         for event in &fresh {
             let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).unwrap();
-            self.world.emit::<Evaluates>(event.clone());
-            self.world.emit::<Sequences<AtOnce>>(event);
+            self.world.emit::<keelway_world::evaluations::Engine>(event.clone());
+            self.world.emit::<Sequences<Worker>>(event);
         }
         let receivable = {
             let core = self.world.core();

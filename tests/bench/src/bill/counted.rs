@@ -21,6 +21,7 @@ use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
 use keelway_world::story::handle;
+use keelway_world::worker::Worker;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -136,7 +137,7 @@ impl Stand {
     /// What the rule of the sequences engine takes becomes a message.
     fn deliver(&mut self, event: &Value) -> Result<(), Problem> {
         let event: CloudEvent = parse(event, Origin::Bus, self.world.now()).map_err(|error| Problem::of("an event", error))?;
-        if self.world.emit::<Sequences<AtOnce>>(event).is_some() {
+        if self.world.emit::<Sequences<Worker>>(event).is_some() {
             self.whole.used.outside += 1.0;
         }
         Ok(())

@@ -10,6 +10,7 @@ use crate::sim::Stats;
 use keelway_domain::border::{Act, Consents, Policy, ResourceKind};
 use keelway_domain::deployments::{Command, Obeyed};
 use keelway_domain::promotions::Pipeline;
+use keelway_domain::stored::Stored;
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::keys::MAIN;
@@ -211,7 +212,7 @@ impl Watch {
 
     /// The honest project's config has obeyed: of the other one's tasks, those that were let in.
     fn obeyed(&mut self, item: &Item, when: When) -> Result<(), String> {
-        let Some(obeyed) = item.text("j").and_then(|text| serde_json::from_str::<Obeyed>(text).ok()) else { return Ok(()) };
+        let Some(obeyed) = item.text("j").and_then(|text| Obeyed::from_json(text).ok()) else { return Ok(()) };
         let task = match &obeyed.command {
             Command::Latest(latest) => latest.task.as_ref(),
             Command::Rollback(back) => back.task.as_ref(),

@@ -7,6 +7,7 @@ use crate::sim::{Hands, Outcome};
 use keelway_domain::border::ResourceKind;
 use keelway_domain::deployments::definition::{Action, Definition, Tagged};
 use keelway_domain::deployments::{Call, Desired, LEASE, Progress, Reply, SOURCE, template};
+use keelway_domain::stored::Stored;
 use keelway_engine::border::Border;
 use keelway_engine::deployments::{self, Job};
 use keelway_engine::ports::PortError;
@@ -15,7 +16,7 @@ use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::protocol::{Handled, dead_letter};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::worker::Worker;
 use std::sync::Arc;
 
@@ -122,10 +123,10 @@ impl Hands for Hand {
         let received = self.taken(received);
         Box::pin(async move {
             let handled = match received.engine.as_str() {
-                promotions::OBSERVER => handle(&self.observer, &received).await,
+                promotions::OBSERVER => play(&self.observer, &received).await,
                 deployments::DEPLOYERS => {
                     let job = match &received.parcel {
-                        Parcel::Own(text) => serde_json::from_str::<Job>(text).ok(),
+                        Parcel::Own(text) => Job::from_json(text).ok(),
                         Parcel::Event(_) | Parcel::Invalid { .. } => None,
                     };
                     let Some(job) = job else { return Ok(Some(Handled::Invalid)) };

@@ -6,7 +6,6 @@ use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::keys;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Loaded;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::Tested;
@@ -18,7 +17,9 @@ use keelway_world::worker::Worker;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-impl<P: Ports + 'static> Tested for Counters<P> {
+keelway_world::played!(Counters<Worker>);
+
+impl Tested for Counters<Worker> {
     fn takes(source: &str, detail_type: &str) -> bool {
         detail_type == ADD && source != SOURCE
     }

@@ -65,6 +65,8 @@ pub struct Nudge {
     pub peer: String,
 }
 
+keelway_domain::recorded!(Nudge);
+
 /// The record of an end.
 pub type Record = keelway_domain::record::Record<Nudge>;
 

@@ -18,11 +18,12 @@ use keelway_domain::cause::Cause;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::hash64;
 use keelway_domain::names::Context;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::protocol::{
-    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Sameness, Verdict, incoming, invalid, run,
+    Change, Engine, Handled, Handler, Inbox, Letter, Loaded, OwnMessage, Sameness, Verdict, invalid, run,
 };
 use keelway_engine::table::Items;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,8 @@ pub enum Message {
     },
 }
 
+keelway_domain::stored!(Message);
+
 impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {
         match self {
@@ -65,7 +68,7 @@ impl OwnMessage for Message {
 impl Message {
     /// The message on its way to the engine's queue.
     pub fn letter(&self) -> Letter {
-        Letter { to: NAME, body: incoming::body(self) }
+        Letter { to: NAME, body: self.to_json() }
     }
 }
 

@@ -42,6 +42,8 @@ pub enum New {
     },
 }
 
+keelway_domain::stored!(New, Newer);
+
 impl OwnMessage for Newer {
     fn sameness(&self) -> Sameness {
         match self {
@@ -116,6 +118,8 @@ impl<P: Ports, const FORMAT: i64> NewerCounters<P, FORMAT> {
         Self { ports, rules }
     }
 }
+
+keelway_world::played!([const FORMAT: i64] NewerCounters<keelway_world::worker::Worker, FORMAT>);
 
 impl<P: Ports, const FORMAT: i64> Inbox for NewerCounters<P, FORMAT> {
     type Ports = P;

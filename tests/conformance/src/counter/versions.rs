@@ -7,9 +7,10 @@ use crate::sim::{self, Hands, OneKind, Outcome, Scenario, Sim, Stats, Violation}
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::names::Context;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Handled, Loaded, incoming};
+use keelway_engine::protocol::{Handled, Loaded};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::Task;
@@ -155,7 +156,7 @@ impl<const FORMAT: i64> Scenario for SideBySide<FORMAT> {
         match order {
             Order::Raise(to, by, id) => {
                 let message = New::Raise { to: to.to_owned(), by, id };
-                sim.world.enqueue(NAME, Parcel::Own(incoming::body(&message)));
+                sim.world.enqueue(NAME, Parcel::Own(message.to_json()));
             }
             Order::Add(name, n, i) => {
                 #[expect(clippy::unwrap_used, reason = "a UUID")]

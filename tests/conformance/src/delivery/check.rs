@@ -13,6 +13,7 @@ use keelway_domain::promotions::definition::EnvironmentSpec;
 use keelway_domain::promotions::{Closing, Made, Phase, Pipeline, Promotion};
 use keelway_domain::sequences::{End, Execution};
 use keelway_domain::shipyard::{DEPLOYMENT_CONFIG, Shipyard};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::windows::Window;
 use keelway_engine::deployments::keys as configs;
@@ -202,7 +203,7 @@ impl Watch {
 
     /// An attempt has ended. What is next may be at work with the same commit.
     fn ended(&mut self, place: usize, new: &Item, table: &Table) -> Result<(), String> {
-        let past: Option<Past> = new.text("j").and_then(|text| serde_json::from_str(text).ok());
+        let past = new.text("j").and_then(|text| Past::from_json(text).ok());
         let Some(Past { deployment: d, .. }) = past else { return Ok(()) };
         if d.status == Status::Complete {
             self.complete.insert((place, revision(&d)));

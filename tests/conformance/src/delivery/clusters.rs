@@ -13,6 +13,7 @@ use keelway_domain::promotions::definition::{Compare, Definition, EnvironmentSpe
 use keelway_domain::promotions::observe::{First, Observations, Observed, first, unreadable};
 use keelway_domain::promotions::registry::Cluster;
 use keelway_domain::promotions::{Pipeline, report};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{Clock, PortError};
 use keelway_engine::promotions::observer::{Clusters, INTERVAL, Wanted};
@@ -341,7 +342,7 @@ impl Delivering {
         let mut all = Observations::new();
         for target in definition.targets() {
             let known = core.table.peek(&keys::observation(&app(), target)).and_then(|item| item.text("j"));
-            let known: Option<Observed> = known.and_then(|text| serde_json::from_str(text).ok());
+            let known = known.and_then(|text| Observed::from_json(text).ok());
             if target.cluster.is_none() {
                 all.extend(known.map(|known| (target.clone(), known)));
                 continue;

@@ -6,12 +6,13 @@ use super::manifests::app;
 use super::{STAGES, clusters};
 use keelway_domain::promotions::definition::Definition;
 use keelway_domain::promotions::observe::Observed;
+use keelway_domain::stored::Stored;
 use keelway_engine::item::{Item, Key};
 use keelway_engine::promotions::keys::observation;
 
 /// What a fact says.
 fn said(item: &Item) -> Option<Observed> {
-    item.text("j").and_then(|text| serde_json::from_str(text).ok())
+    item.text("j").and_then(|text| Observed::from_json(text).ok())
 }
 
 /// It is no older than the one before.

@@ -7,6 +7,7 @@ use crate::promotions::judge::{Judge, Verdicts, answer};
 use crate::sim::{Hands, Outcome};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::{AttemptResult, Closed, Seen};
+use keelway_domain::stored::Stored;
 use keelway_engine::deployments::{self, Job};
 use keelway_engine::evaluations;
 use keelway_engine::ports::PortError;
@@ -16,7 +17,7 @@ use keelway_engine::promotions::{self, Promotions};
 use keelway_engine::protocol::{Handled, dead_letter};
 use keelway_world::exec;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::worker::Worker;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -112,7 +113,7 @@ impl Hand {
     /// An answer to a pipeline, as a mistaken one takes it.
     fn misread(&self, received: Received) -> Received {
         let Parcel::Own(text) = &received.parcel else { return received };
-        match serde_json::from_str(text) {
+        match promotions::Message::from_json(text) {
             Ok(promotions::Message::Evaluated { to, environment, id, time, .. })
                 if self.ports.plant == Some(Plant::FailedEvaluationPasses) =>
             {
@@ -139,12 +140,12 @@ impl Hands for Hand {
         Box::pin(async move {
             let job = match (&received.parcel, received.engine.as_str()) {
                 (Parcel::Event(event), engine) if self.overlooks(engine, event) => return Ok(Some(Handled::Recorded)),
-                (Parcel::Own(text), deployments::DEPLOYERS) => serde_json::from_str::<Job>(text).ok(),
+                (Parcel::Own(text), deployments::DEPLOYERS) => Job::from_json(text).ok(),
                 _ => None,
             };
             match received.engine.as_str() {
-                evaluations::NAME => return handle(&self.judge, &received).await.map(Some),
-                promotions::OBSERVER => return handle(&self.observer, &received).await.map(Some),
+                evaluations::NAME => return play(&self.judge, &received).await.map(Some),
+                promotions::OBSERVER => return play(&self.observer, &received).await.map(Some),
                 _ => {}
             }
             let Some(job) = job else { return self.engines.handle(&self.misread(received)).await.map(Some) };

@@ -11,6 +11,7 @@ use keelway_domain::event::TaskResult;
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Command, EVALUATING, Made, Phase, Promotion};
 use keelway_domain::sequences::{Execution, Lane};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::keys as configs;
 use keelway_engine::protocol::Loaded;
@@ -121,7 +122,7 @@ impl Delivering {
         let Some(fact) = core.table.peek(&self.watch.fact_of(place)).filter(|fact| fact.number("ttl").is_none()) else {
             return Ok(());
         };
-        let observed = fact.text("j").and_then(|text| serde_json::from_str::<Observed>(text).ok());
+        let observed = fact.text("j").and_then(|text| Observed::from_json(text).ok());
         let ready = observed.as_ref().is_some_and(|observed| observed.ready);
         if last.status.is_final() && ready != (last.status == Status::Complete) && !x.deleted {
             return Err(format!("{} #{} is {}, and observed as {observed:?}", x.name, last.n, last.status));

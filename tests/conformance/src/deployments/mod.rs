@@ -192,6 +192,8 @@ impl Deployers {
     }
 }
 
+keelway_world::played!(Deployers);
+
 impl Inbox for Deployers {
     type Ports = Worker;
     type Message = Job;

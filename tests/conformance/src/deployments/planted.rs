@@ -4,6 +4,7 @@
 
 use crate::bent::{Bend, Bent, By, Pile, changed, json, pile_up, unconditional, without};
 use crate::plants::plants;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use keelway_engine::deployments::Message;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
@@ -146,7 +147,7 @@ impl Bend for Mistake {
 
     fn begin(&self, received: Option<&Received>) {
         let kind = |received: &Received| match &received.parcel {
-            Parcel::Own(text) => match serde_json::from_str::<Message>(text) {
+            Parcel::Own(text) => match Message::from_json(text) {
                 Ok(Message::Command { .. }) => AtHand::Command,
                 Ok(Message::Notice { .. }) | Err(_) => AtHand::Other,
                 Ok(_) => AtHand::Evaluation,

@@ -12,7 +12,7 @@ use keelway_world::case::Stand;
 use keelway_world::deployments::DeploymentsStand;
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::{Mode, handle};
+use keelway_world::story::{Mode, play};
 
 /// No rollback makes more requests than this.
 const REQUESTS: usize = 40;
@@ -78,7 +78,7 @@ fn raced(plant: Option<Plant>, requests: usize) -> Result<Span, String> {
     };
     let engine = both(&world.story.world.worker(3), &Starter::default(), plant);
     Inbox::ports(&engine).begin(Some(&received));
-    let mut task = Box::pin(handle(&engine, &received));
+    let mut task = Box::pin(play(&engine, &received));
     let mut done = false;
     for _ in 0..requests {
         done = done || step(&mut task).is_ready();

@@ -4,10 +4,10 @@ use super::crew::{Fate, lock};
 use super::scenario::Deploying;
 use crate::sim::Sim;
 use keelway_domain::deployments::{Applied, Command, Config, Past, Snapshot, Status, template};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{configs, keys};
 use keelway_engine::item::Item;
-use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whoever waits for longer waits while people act: a deployer that is started is started again after two minutes. In every other
@@ -17,8 +17,8 @@ const PATIENCE: [Span; 2] = [Span::seconds(50), Span::seconds(20)];
 /// Rounds in which everything comes to rest once nothing goes wrong any more.
 const ROUNDS: usize = 150;
 
-fn read<T: DeserializeOwned>(item: &Item) -> Option<T> {
-    serde_json::from_str(item.text("j")?).ok()
+fn read<T: Stored>(item: &Item) -> Option<T> {
+    T::from_json(item.text("j")?).ok()
 }
 
 impl Deploying {

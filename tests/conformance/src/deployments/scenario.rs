@@ -11,6 +11,7 @@ use keelway_domain::deployments::registry::{ArtifactSource, Origin};
 use keelway_domain::deployments::{Command, Config, QUIET};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::note::Note;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
@@ -147,7 +148,7 @@ impl Deploying {
     /// if only for the minute by which clocks differ: what was told since it is there changes it once.
     fn is_news(&self, world: &World, parcel: &Parcel) -> bool {
         let Parcel::Own(text) = parcel else { return false };
-        let Ok(Message::Alarm { to, alarm, at, .. }) = serde_json::from_str(text) else { return false };
+        let Ok(Message::Alarm { to, alarm, at, .. }) = Message::from_json(text) else { return false };
         let place = self.configs.iter().position(|(of, _)| *of == to);
         let x = place.and_then(|place| self.state(world, place));
         x.is_some_and(|x| x.alarms.get(&alarm).is_none_or(|(_, since)| *since < at))

@@ -14,7 +14,7 @@ use keelway_world::case::{Answer, Said, Stand};
 use keelway_world::deployments::{DeploymentsStand, REPOSITORY, SOURCE, Waiting};
 use keelway_world::exec::block_on;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::{Mode, handle};
+use keelway_world::story::{Mode, play};
 use serde_json::{Value, json};
 
 /// A config `app` in the namespace `shop`, and everything around it.
@@ -199,7 +199,7 @@ impl Shop {
     pub fn handles(&self, event: &Parcel) -> Result<Handled, keelway_engine::ports::PortError> {
         let (engine, sent) = (keelway_engine::deployments::NAME.into(), self.world.now());
         let received = Received { engine, sent, parcel: event.clone(), letter: None, again: false };
-        block_on(handle(&self.engine(), &received))
+        block_on(play(&self.engine(), &received))
     }
 }
 

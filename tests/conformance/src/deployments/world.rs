@@ -5,6 +5,7 @@ use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::registry::{ArtifactSource, Repository};
 use keelway_domain::deployments::{Call, Command, Config, Past, Refused, Reply, Request, Snapshot};
 use keelway_domain::note::Note;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::configs::Wanted;
 use keelway_engine::deployments::images::Push;
@@ -111,9 +112,9 @@ impl DeploymentsWorld {
         let core = self.story.world.core();
         let partition = keys::partition(of);
         let past = core.table.partition(&partition).filter(|item| item.key.sk.starts_with(keys::PAST));
-        let past: Vec<Past> = past.filter_map(|item| serde_json::from_str(item.text("j")?).ok()).collect();
+        let past: Vec<Past> = past.filter_map(|item| Past::from_json(item.text("j")?).ok()).collect();
         let snapshot = x.last.as_ref().and_then(|last| core.table.peek(&keys::snapshot(of, last.n, last.snapshot)));
-        let snapshot = snapshot.and_then(|item| serde_json::from_str::<Snapshot>(item.text("j")?).ok());
+        let snapshot = snapshot.and_then(|item| Snapshot::from_json(item.text("j")?).ok());
         Some(view(&x, &past, snapshot.as_ref()))
     }
 

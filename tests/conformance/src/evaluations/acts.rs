@@ -10,6 +10,7 @@ use keelway_domain::evaluation::Period;
 use keelway_domain::evaluations::{Asker, INVALIDATED};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::context_of;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::{CONFIGURE, Message, NAME};
 use keelway_engine::item::Item;
@@ -105,7 +106,7 @@ impl Evaluating {
         let sent: Vec<String> = world.core().queue.sent_away[self.told..].to_vec();
         self.told += sent.len();
         for text in sent {
-            let Ok(promotions::Message::Evaluated { id, time, .. }) = serde_json::from_str(&text) else { continue };
+            let Ok(promotions::Message::Evaluated { id, time, .. }) = promotions::Message::from_json(&text) else { continue };
             if let Some((n, task)) = self.tasks.iter().find(|(_, task)| task.id() == id) {
                 put(world, project::pipeline(task, &asker(*n, task, time), None));
             }

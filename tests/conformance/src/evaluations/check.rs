@@ -6,6 +6,7 @@ use crate::sim::paid;
 use keelway_domain::evaluation::{Earlier, Measured, Objectives, Provided, Slo, finish};
 use keelway_domain::evaluations::{Answer, Ended, KEPT, MOST_OPEN, Open, Past, Phase, Service};
 use keelway_domain::event::{Status, TaskResult};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::keys;
 use keelway_engine::item::Item;
@@ -272,7 +273,7 @@ impl Watch {
     pub fn check_told(&self, sent: &[String]) -> Result<(), String> {
         let told: Vec<(String, Answer)> = sent
             .iter()
-            .filter_map(|text| match serde_json::from_str(text) {
+            .filter_map(|text| match promotions::Message::from_json(text) {
                 Ok(promotions::Message::Evaluated { id, answer, .. }) => Some((id, answer)),
                 _ => None,
             })

@@ -7,6 +7,7 @@ use crate::sim::Decoded;
 use keelway_domain::promotions::definition::{Definition, EvaluationSpec, Target};
 use keelway_domain::promotions::observe::{First, Observations, Observed, first};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, Pipeline, decide};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::MAIN;
@@ -109,7 +110,7 @@ impl Watch {
     }
 
     fn learn(&mut self, key: &Key, fact: Option<&str>) {
-        let observed = fact.and_then(|text| serde_json::from_str::<Observed>(text).ok());
+        let observed = fact.and_then(|text| Observed::from_json(text).ok());
         if let Some(revision) = observed.filter(|observed| observed.ready).and_then(|observed| observed.revision) {
             self.healthy.entry((key.clone(), revision)).or_insert(self.now);
         }
@@ -215,7 +216,7 @@ pub fn follows_from_facts(
     let mut observations = Observations::new();
     for (target, (revision, ready)) in runs {
         let fact = table.peek(&keys::observation(&app(), target)).and_then(|item| item.text("j").map(str::to_owned));
-        let Some(observed) = fact.and_then(|text| serde_json::from_str::<Observed>(&text).ok()) else {
+        let Some(observed) = fact.and_then(|text| Observed::from_json(&text).ok()) else {
             return Err(format!("nothing is known about {target}"));
         };
         if observed.revision.as_ref() != Some(revision) || observed.ready != *ready {

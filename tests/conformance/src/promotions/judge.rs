@@ -104,6 +104,8 @@ pub struct Judge {
     pub verdicts: Verdicts,
 }
 
+keelway_world::played!(Judge);
+
 impl Inbox for Judge {
     type Ports = Worker;
     type Message = Message;

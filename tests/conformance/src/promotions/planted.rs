@@ -4,6 +4,7 @@
 
 use crate::bent::{Bend, Bent, By, Pile, changed, json as parsed, pile_up, unconditional, without};
 use crate::plants::plants;
+use keelway_domain::stored::Stored;
 use keelway_engine::evaluations;
 use keelway_engine::item::{Attr, Attrs, Item, Key};
 use keelway_engine::keys::MAIN;
@@ -158,8 +159,8 @@ impl Bend for Mistake {
     }
 
     fn begin(&self, received: Option<&Received>) {
-        let attempts = |text: &str| matches!(serde_json::from_str(text), Ok(Job::Attempt { .. }));
-        let evaluates = |text: &str| serde_json::from_str(text).is_ok_and(|message| !matches!(message, Message::Command { .. }));
+        let attempts = |text: &str| matches!(Job::from_json(text), Ok(Job::Attempt { .. }));
+        let evaluates = |text: &str| Message::from_json(text).is_ok_and(|message| !matches!(message, Message::Command { .. }));
         let kind = |received: &Received| match &received.parcel {
             Parcel::Own(text) if attempts(text) => AtHand::Attempt,
             Parcel::Own(text) if evaluates(text) => AtHand::Evaluation,
@@ -230,7 +231,8 @@ impl Bend for Mistake {
 
     fn send(&self, body: &str) -> Option<String> {
         let wakes = body.contains("\"sweep ") || body.contains("\"keelway\":\"look\"");
-        let again = matches!(serde_json::from_str(body), Ok(evaluations::Message::Evaluate { asker, .. }) if asker.time > 1);
+        let again =
+            matches!(evaluations::Message::from_json(body), Ok(evaluations::Message::Evaluate { asker, .. }) if asker.time > 1);
         let lost = match self.plant {
             Some(Plant::SweepSilent) => *self.at_hand() == AtHand::Own && wakes,
             Some(Plant::EvaluationOrderedOnce) => again,

@@ -9,6 +9,7 @@ use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{At, Command, EVALUATION_FAILED, Phase, Pipeline, Promotion};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::promotions::observations::Fact;
 use keelway_engine::promotions::{Address, Message, NAME, keys};
@@ -292,7 +293,7 @@ impl Scenario for Promoting {
             return Err(wrong);
         }
         if let (Parcel::Own(text), Handled::Committed) = (&received.parcel, handled)
-            && let Ok(Message::Command { to, command, .. }) = serde_json::from_str(text)
+            && let Ok(Message::Command { to, command, .. }) = Message::from_json(text)
         {
             self.watch.now = sim.world.now();
             self.watch.obeyed(&to, &command);

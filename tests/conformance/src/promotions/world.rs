@@ -6,6 +6,7 @@ use super::{Both, Plant, Real, Servers, both_with};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::report::{self, Observation};
 use keelway_domain::promotions::{Command, Decision, Facts, Input, NEEDED, Past, Phase, Pipeline, Refused, decide};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
@@ -167,7 +168,7 @@ impl<H: GitHost> PromotionsWorld<H> {
         let partition = keys::pipeline_partition(to);
         let items = core.table.partition(&partition);
         let kept = items.filter(|item| item.key.sk.starts_with(keys::HISTORY) && item.number("ttl").is_none_or(|ttl| ttl > now));
-        kept.filter_map(|item| serde_json::from_str(item.text("j")?).ok()).collect()
+        kept.filter_map(|item| Past::from_json(item.text("j")?).ok()).collect()
     }
 
     /// What a command would be refused for, if it would.

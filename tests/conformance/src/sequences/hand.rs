@@ -7,7 +7,7 @@ use keelway_domain::sequences::Execution;
 use keelway_engine::sequences::Sequences;
 use keelway_world::exec::Task;
 use keelway_world::queue::Received;
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::worker::Worker;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Deref for Hand {
 
 impl Hands for Hand {
     fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
-        Box::pin(async move { handle(&self.engine, &received).await.map(Some) })
+        Box::pin(async move { play(&self.engine, &received).await.map(Some) })
     }
     fn sweep(self: Arc<Self>) -> Task<Outcome> {
         Box::pin(async move {

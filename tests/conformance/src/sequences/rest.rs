@@ -8,6 +8,7 @@ use crate::sim::Sim;
 use keelway_domain::event::{CloudEvent, EventType, Kind, PREFIX};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::sequences::{Bare, End, Execution, Lane, Record, content, domain_event_starts};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::protocol::Handled;
@@ -338,7 +339,7 @@ fn approve(sim: &mut Sim<Shipyards>, open: &[Arc<Execution>]) -> usize {
 /// The decision in a message of a person.
 fn decision(parcel: &Parcel) -> Option<CloudEvent> {
     let Parcel::Own(text) = parcel else { return None };
-    match serde_json::from_str(text).ok()? {
+    match Message::from_json(text).ok()? {
         Message::Decide { event, .. } => history::from_json(&event),
         _ => None,
     }

@@ -4,8 +4,9 @@ use super::check::project;
 use super::planted::Seen;
 use keelway_domain::ids::ExecutionId;
 use keelway_domain::names::{Context, ServiceName};
-use keelway_domain::schedules::{Concurrency, Last, Record, Schedule};
+use keelway_domain::schedules::{Concurrency, Firing, Last, Schedule};
 use keelway_domain::sequences::Execution;
+use keelway_domain::stored::Recorded;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::keys::record_sort;
@@ -101,7 +102,7 @@ impl Timetable {
             return Err("a time of a schedule is lost".into());
         }
         let record = new.record.and_then(|id| table.peek(&Key::new(schedules::keys::schedules(&old.project), record_sort(&id))));
-        let record = record.and_then(|item| serde_json::from_str::<Record>(item.text("j")?).ok()).ok_or("it has no record")?;
+        let record = record.and_then(|item| Firing::record_from_json(item.text("j")?).ok()).ok_or("it has no record")?;
         let made: BTreeSet<&ServiceName> = record.sends.iter().map(|firing| &firing.service).collect();
         let wanted: BTreeSet<&ServiceName> = old.spec.services.iter().filter(|name| !last.skipped.contains(name)).collect();
         if made != wanted || record.sends.iter().any(|firing| firing.at != at) {

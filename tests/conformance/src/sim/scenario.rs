@@ -7,8 +7,9 @@ use keelway_engine::protocol::{Engine, Handled, Subject};
 use keelway_world::World;
 use keelway_world::bus::Publication;
 use keelway_world::exec::Task;
+use keelway_world::played::Played;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::table::{Change, Table};
 use keelway_world::worker::Worker;
 use std::fmt::Debug;
@@ -23,14 +24,14 @@ pub trait Hands: Send + Sync {
 }
 
 /// An engine that keeps one kind of subject, and so has one sweep.
-pub trait OneKind: Engine<<Self as OneKind>::Subject> + 'static {
+pub trait OneKind: Engine<<Self as OneKind>::Subject> + Played + 'static {
     /// The kind.
     type Subject: Subject;
 }
 
 impl<E: OneKind> Hands for E {
     fn handle(self: Arc<Self>, received: Received) -> Task<Outcome> {
-        Box::pin(async move { handle(&*self, &received).await.map(Some) })
+        Box::pin(async move { play(&*self, &received).await.map(Some) })
     }
     fn sweep(self: Arc<Self>) -> Task<Outcome> {
         Box::pin(async move { swept::<E::Subject>(&*self).await })

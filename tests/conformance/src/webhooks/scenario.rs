@@ -8,6 +8,7 @@ use crate::sim::{self, OneKind, Scenario, Sim, Stats, Violation};
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::Context;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_domain::webhooks::{Delivery, id};
 use keelway_engine::keys::MAIN;
@@ -232,7 +233,7 @@ impl Scenario for Hooking {
                 }
             }
             Parcel::Own(text) => {
-                if let Ok(Message::Deliver { to, event, again: None, .. }) = serde_json::from_str(text) {
+                if let Ok(Message::Deliver { to, event, again: None, .. }) = Message::from_json(text) {
                     let text = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
                     let id = id((&to.namespace, &to.name), &text("source"), &text("id"), None);
                     self.watch.handled.entry(id).or_insert(now);

@@ -10,11 +10,12 @@ use keelway_domain::event::{CloudEvent, SOURCE};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_engine::deployments::{Deployments, Limits};
 use keelway_engine::projects::ProjectSettings;
-use keelway_engine::protocol::{Body, Inbox, Incoming};
+use keelway_engine::protocol::{Body, Incoming};
 use keelway_engine::sequences::{self, Sequences};
 use keelway_world::World;
 use keelway_world::deployments::Waiting;
 use keelway_world::exec::block_on;
+use keelway_world::played::Played;
 use serde_json::json;
 
 suite! {
@@ -43,13 +44,13 @@ fn a_task_that_was_not_let_in_is_told_the_same_after_the_consent_came() {
         data: object(data),
     };
     let delivery = Incoming { sent: BEGIN, again: false, body: Body::Event(event) };
-    block_on(engine.handle(&delivery)).unwrap();
+    block_on(engine.play(&delivery)).unwrap();
     let consent = Consent { to: vec!["team-a".into()], may: vec![Act::Deploy], names: vec![] };
     let consents = Update::Set(Consents(vec![consent]));
     let settings = ProjectSettings { consents, ..ProjectSettings::plain(ProjectName::new("team-b").unwrap()) };
     let sequences = Sequences::new(world.worker(0), sequences::Limits::default());
     assert!(block_on(sequences.projects().apply(&settings)).is_ok_and(|changed| changed));
-    block_on(engine.handle(&delivery)).unwrap();
+    block_on(engine.play(&delivery)).unwrap();
     let core = world.core();
     assert!(core.bus.contradictions.is_empty(), "{:?}", core.bus.contradictions);
     let finished = core.bus.log.iter().filter(|told| told.entry.detail_type == "sh.keptn.event.deployment.finished");

@@ -43,6 +43,8 @@ impl Vouched for Toy {
     }
 }
 
+keelway_domain::stored!(Toy);
+
 fn toy(names: &[&str]) -> Toy {
     Toy { names: names.iter().map(|name| (*name).to_owned()).collect(), vouched: false }
 }

@@ -6,7 +6,7 @@ use crate::World;
 use crate::exec::{Task, step};
 use crate::queue::Received;
 use crate::quota::Quotas;
-use crate::story::handle;
+use crate::story::play;
 use crate::tested::Tested;
 use crate::worker::Worker;
 use keelway_domain::ids::hash64;
@@ -161,7 +161,7 @@ impl<E: Tested> Fleet<E> {
                 return Step::default();
             };
             let engine = environment.engine.clone();
-            environment.now = Some((id, Box::pin(async move { handle(&*engine, &received).await })));
+            environment.now = Some((id, Box::pin(async move { play(&*engine, &received).await })));
             self.busy += self.settings.message.0;
             return Step { next: Some(now + self.settings.message), returns: vec![] };
         };

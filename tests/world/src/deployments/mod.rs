@@ -13,6 +13,7 @@ pub use waiting::Waiting;
 
 use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
 use crate::tested::Tested;
+use crate::worker::Worker;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::event::SOURCE as ENGINE;
 use keelway_domain::ids::{context_of, hash64};
@@ -20,7 +21,6 @@ use keelway_domain::note::Note;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{Deployments, NAME, keys};
 use keelway_engine::item::Key;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Handled;
 use keelway_engine::register;
 use serde_json::{Map, Value};
@@ -59,7 +59,7 @@ pub fn takes(source: &str, ty: &str) -> bool {
     source == ENGINE && task
 }
 
-impl<P: Ports + 'static> Tested for Deployments<P> {
+impl Tested for Deployments<Worker> {
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

@@ -14,12 +14,11 @@ pub use world::EvaluationsWorld;
 
 use crate::case::{Dialect, Telling};
 use crate::tested::Tested;
+use crate::worker::Worker;
 use keelway_domain::evaluations::{GET_SLI, INVALIDATED, SOURCE};
 use keelway_domain::event::{CANCELLED, SOURCE as SEQUENCES};
 use keelway_engine::evaluations::{CONFIGURE, Evaluations, NAME, keys};
 use keelway_engine::item::Key;
-use keelway_engine::metrics::Metrics;
-use keelway_engine::ports::Ports;
 use keelway_engine::register;
 use serde_json::Value;
 
@@ -41,7 +40,7 @@ pub fn takes(source: &str, ty: &str) -> bool {
     }
 }
 
-impl<P: Ports + 'static, M: Metrics + 'static> Tested for Evaluations<P, M> {
+impl Tested for Evaluations<Worker, Sources> {
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

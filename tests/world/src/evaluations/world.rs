@@ -14,6 +14,7 @@ use keelway_domain::evaluation::Period;
 use keelway_domain::evaluations::{Asker, Ended, INVALIDATED, Service};
 use keelway_domain::event::{CloudEvent, Status};
 use keelway_domain::ids::context_of;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::{CONFIGURE, Evaluation, Loaded, Message, keys};
 use keelway_engine::promotions;
@@ -192,7 +193,7 @@ impl EvaluationsWorld {
         let asks = || case.steps.iter().filter(|step| step.own.ask.is_some()).map(name);
         let mut lines = vec![];
         for text in &self.story.world.core().queue.sent_away {
-            let Ok(promotions::Message::Evaluated { id, time, answer, .. }) = serde_json::from_str(text) else {
+            let Ok(promotions::Message::Evaluated { id, time, answer, .. }) = promotions::Message::from_json(text) else {
                 return Err(format!("nobody expects {text}"));
             };
             let alias = asks().find(|alias| task(telling, alias).is_ok_and(|task| task.id() == id));

@@ -13,11 +13,11 @@ pub use view::view;
 
 use crate::case::{Answer, Dialect, Entrance, Said, Step, Telling, Tells};
 use crate::tested::Tested;
+use crate::worker::Worker;
 use host::GitHost;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::note::Note;
 use keelway_engine::item::Key;
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{NAME, Promotions, keys};
 use keelway_engine::protocol::Handled;
@@ -54,7 +54,7 @@ pub fn takes(_: &str, detail_type: &str) -> bool {
     detail_type == OBSERVED
 }
 
-impl<P: Ports + 'static> Tested for Promotions<P> {
+impl Tested for Promotions<Worker> {
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

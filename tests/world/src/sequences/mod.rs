@@ -12,6 +12,7 @@ pub use world::SequencesWorld;
 
 use crate::case::{Answer, CaseError, Dialect, Entrance, Said, Step, Telling, Tells};
 use crate::tested::Tested;
+use crate::worker::Worker;
 use keelway_domain::event::{APPROVAL_SOURCE, CloudEvent, PREFIX, SOURCE};
 use keelway_domain::ids::context_of;
 use keelway_domain::time::Timestamp;
@@ -62,7 +63,7 @@ pub async fn answered<P: Ports>(engine: &Sequences<P>, event: &CloudEvent) -> Re
     }
 }
 
-impl<P: Ports + 'static> Tested for Sequences<P> {
+impl Tested for Sequences<Worker> {
     fn remembering(self, other: &Self) -> Self {
         Self::remembering(self, other)
     }

@@ -8,11 +8,11 @@ pub use world::HooksWorld;
 
 use crate::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches, merge};
 use crate::tested::Tested;
+use crate::worker::Worker;
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::ids::context_of;
 use keelway_domain::webhooks::{End, SOURCE, Subscription};
 use keelway_engine::item::Key;
-use keelway_engine::ports::Ports;
 use keelway_engine::register;
 use keelway_engine::webhooks::{Address, NAME, Sender, Webhooks, keys};
 use serde::Deserialize;
@@ -91,7 +91,7 @@ pub fn takes(_: &str, detail_type: &str) -> bool {
     detail_type.starts_with("sh.keptn.") || detail_type.starts_with("dev.keelway.")
 }
 
-impl<P: Ports + Clone + 'static, S: Sender + 'static> Tested for Webhooks<P, S> {
+impl<S: Sender + 'static> Tested for Webhooks<Worker, S> {
     fn remembering(self, other: &Self) -> Self {
         Self::remembering(self, other)
     }

@@ -9,7 +9,7 @@ use axum::http::Request;
 use keelway_engine::deployments::Deployments;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_wire::http::DeliveryOverview;
-use keelway_world::at_once::AtOnce;
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 
 const STAGES: &str = "
@@ -42,7 +42,7 @@ async fn the_versions_that_carried_its_tasks_out_belong_to_a_delivery() {
     let context = stand.trigger("shop", "dev", "delivery", "cart").await;
     assert_eq!(overview(&stand, &context).await["deployments"], json!([]));
     let trigger = parse(&stand.open("deployment").await, Origin::Bus, stand.world.now()).unwrap();
-    stand.world.emit::<Deployments<AtOnce>>(trigger).unwrap();
+    stand.world.emit::<Deployments<Worker>>(trigger).unwrap();
     settle(&mut stand).await;
     let told = overview(&stand, &context).await;
     let version = &told["deployments"][0];

@@ -8,8 +8,8 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::promotions;
 use keelway_engine::sequences::Sequences;
 use keelway_wire::cloudevent::{Origin, parse};
-use keelway_world::at_once::AtOnce;
 use keelway_world::queue::Parcel;
+use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 
 const STAGES: &str = "
@@ -109,7 +109,7 @@ async fn what_nobody_is_known_to_have_triggered_is_approved_by_nobody() {
     let mut stand = stand().await;
     // Over the bus, past the API.
     let event: CloudEvent = parse(&trigger("prod"), Origin::Bus, stand.world.now()).unwrap();
-    stand.world.emit::<Sequences<AtOnce>>(event);
+    stand.world.emit::<Sequences<Worker>>(event);
     stand.work().await;
     for who in ["ann", "bob", ""] {
         let refused = decide(&mut stand, who, "approve").await;

@@ -2,6 +2,7 @@
 
 use super::{Mistake, Plant, is_execution};
 use keelway_domain::ids::{SubjectId, event_id};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::{Attr, Item, Key};
 use keelway_engine::ports::{Query, Write};
@@ -97,7 +98,7 @@ impl Mistake {
             // What it has begun itself is the older one.
             Some(Plant::OlderStays) => {
                 let begun = |to| self.state().begun.contains(&keys::execution(to));
-                matches!(serde_json::from_str(body), Ok(Message::Supersede { ref to, .. }) if begun(to))
+                matches!(Message::from_json(body), Ok(Message::Supersede { ref to, .. }) if begun(to))
             }
             // The worker that commits sends them; whoever comes after it does not.
             Some(Plant::FiringForgotten) => body.contains("\"fire\"") && self.settles(),
@@ -108,7 +109,7 @@ impl Mistake {
     /// What a mistaken engine sends instead.
     pub(super) fn resaid(&self, body: &str) -> String {
         let salted = |id: SubjectId, salt: u64| SubjectId(id.0 ^ (salt | 1));
-        match (self.plant, serde_json::from_str(body)) {
+        match (self.plant, Message::from_json(body)) {
             (Some(Plant::FiredByMessage), Ok(Message::Fire { mut to, schedule, mut firing })) => {
                 to.execution = salted(to.execution, self.state().cause);
                 firing.execution = to.execution;
@@ -127,7 +128,7 @@ impl Mistake {
 
     /// Whether this wakes an execution that a window holds back.
     pub(super) fn wakes_held(&self, body: &str) -> bool {
-        let Ok(Message::Wake { to, .. }) = serde_json::from_str(body) else { return false };
+        let Ok(Message::Wake { to, .. }) = Message::from_json(body) else { return false };
         self.inner.core().table.peek(&keys::execution(&to)).is_some_and(|item| item.text("hd").is_some())
     }
 }

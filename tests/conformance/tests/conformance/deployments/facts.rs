@@ -11,7 +11,7 @@ use keelway_world::case::Stand;
 use keelway_world::deployments::DeploymentsStand;
 use keelway_world::exec::{Task, block_on, step};
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 
 fn follows() -> Definition {
     definition(vec![Trigger::ConfigChange, on_image("main", &["web"], true)])
@@ -178,7 +178,7 @@ fn an_alarm_in_the_moment_between_is_about_what_was_deployed_and_cancels_nothing
     let mut shop = has_just_ended();
     let now = shop.world.now();
     let body = Message::Alarm { to: Shop::app(), alarm: "errors".into(), on: true, at: now }.letter().body;
-    block_on(handle(&shop.engine(), &received(body, now, false))).unwrap();
+    block_on(play(&shop.engine(), &received(body, now, false))).unwrap();
     shop.world.story.deliver_all();
     shop.world.wait(Span::seconds(10));
     assert_eq!((shop.versions(), is_cancelled(&shop)), ((3, Status::New), false), "it is rolled back");
@@ -289,7 +289,7 @@ fn an_old_message_costs_few_requests_however_long_the_history_is() {
     let body = Message::Evaluate { to: Shop::app(), because: "long ago".into() }.letter().body;
     let received = received(body, sent, true);
     let (before, engine) = (shop.world.story.world.core().request_count(), shop.engine());
-    block_on(handle(&engine, &received)).unwrap();
+    block_on(play(&engine, &received)).unwrap();
     let requests = shop.world.story.world.core().request_count() - before;
     assert!(requests <= 30, "{requests} requests");
 }

@@ -15,7 +15,7 @@ use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::deployments::Waiting;
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use serde_json::json;
 
 fn config() -> Definition {
@@ -147,7 +147,7 @@ fn no_version_is_cut_for_a_task_once_its_sequence_has_given_up() {
         };
         let engine = both(&shop.world.story.world.worker(3), &Starter::default(), None);
         Inbox::ports(&engine).begin(Some(&received));
-        let mut task = Box::pin(handle(&engine, &received));
+        let mut task = Box::pin(play(&engine, &received));
         let done = (0..requests).any(|_| step(&mut task).is_ready());
         let cut = shop.x().latest;
         shop.gives_up(&waiting, false);
@@ -229,7 +229,7 @@ impl Two {
             };
             let Some(id) = id else { return };
             let received = self.sequences.world.core().queue.receive(id).unwrap();
-            block_on(handle(&self.configs, &received)).unwrap();
+            block_on(play(&self.configs, &received)).unwrap();
             self.sequences.world.core().queue.acknowledge(id);
         }
     }

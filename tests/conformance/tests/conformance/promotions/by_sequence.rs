@@ -15,7 +15,7 @@ use keelway_engine::protocol::Loaded;
 use keelway_world::World;
 use keelway_world::core::Fault;
 use keelway_world::exec::{block_on, step};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 
 /// What carries promotions out: a sequence that is over before anybody hears that it was triggered.
 struct Quick;
@@ -65,15 +65,15 @@ fn carried_out(requests: usize, (fault, to): (Fault, u64)) -> Option<Phase> {
         let Some(id) = next else { continue };
         let Some(received) = world.core().queue.receive(id) else { continue };
         if received.engine != ATTEMPTS {
-            block_on(handle(&engine, &received)).unwrap();
+            block_on(play(&engine, &received)).unwrap();
         } else if std::mem::take(&mut stops) {
-            let mut attempt = Box::pin(handle(&attempts, &received));
+            let mut attempt = Box::pin(play(&attempts, &received));
             if !(0..requests).any(|_| step(&mut attempt).is_ready()) {
                 world.core().queue.give_back(id, now);
                 continue;
             }
         } else {
-            block_on(handle(&attempts, &received)).unwrap();
+            block_on(play(&attempts, &received)).unwrap();
         }
         world.core().queue.acknowledge(id);
     }

@@ -6,6 +6,7 @@ use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::{Definition, EvaluationSpec};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{Command, EVALUATION_FAILED, Pipeline};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::Evaluations;
 use keelway_engine::promotions::observations::Fact;
@@ -93,7 +94,7 @@ impl Shop {
     /// The revisions that are being promoted into `prod`.
     fn attempted(&self) -> Vec<String> {
         let sent = self.story.world.core().queue.sent_away.clone();
-        let attempts = sent.iter().filter_map(|text| match serde_json::from_str(text) {
+        let attempts = sent.iter().filter_map(|text| match Job::from_json(text) {
             Ok(Job::Attempt { attempt, .. }) => Some(attempt.revision),
             _ => None,
         });

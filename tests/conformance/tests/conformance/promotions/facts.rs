@@ -9,9 +9,10 @@ use keelway_engine::item::Item;
 use keelway_engine::ports::{Condition, Store, Write};
 use keelway_engine::promotions::observations::OBSERVED;
 use keelway_engine::promotions::{Address, Limits, Promotions, keys};
-use keelway_engine::protocol::{Body, Handled, Inbox, Incoming};
+use keelway_engine::protocol::{Body, Handled, Incoming};
 use keelway_world::World;
 use keelway_world::exec::block_on;
+use keelway_world::played::Played;
 use serde_json::json;
 
 /// What becomes of a fact over the bus about an object of this kind, from a source, and what is kept of it.
@@ -47,7 +48,7 @@ fn tell(world: &World, source: &str, (version, kind): (&str, &str)) -> Handled {
         git_commit_id: None,
         data: object(json!({"facts": [fact], "by": ["token:somebody"]})),
     };
-    block_on(engine.handle(&Incoming { sent: BEGIN, again: false, body: Body::Event(event) })).unwrap()
+    block_on(engine.play(&Incoming { sent: BEGIN, again: false, body: Body::Event(event) })).unwrap()
 }
 
 #[test]

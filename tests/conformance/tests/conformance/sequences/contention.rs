@@ -5,9 +5,10 @@ use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{EventType, Kind};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
-use keelway_engine::protocol::{Handled, Inbox};
+use keelway_engine::protocol::Handled;
 use keelway_engine::sequences::{Incoming, Limits, Sequences};
 use keelway_world::exec::{Task, step};
+use keelway_world::played::Played;
 use std::task::Poll;
 
 /// How long a request takes.
@@ -38,7 +39,7 @@ fn work(stand: &Stand, deliveries: &[Incoming]) -> Count {
         while let Some(id) = free.pop() {
             let Some(delivery) = waiting.next().cloned() else { break };
             let engine = Sequences::new(stand.world.worker(id), Limits::default());
-            running.push((stand.world.now(), id, Box::pin(async move { engine.handle(&delivery).await })));
+            running.push((stand.world.now(), id, Box::pin(async move { engine.play(&delivery).await })));
         }
         let Some(first) = (0..running.len()).min_by_key(|n| (running[*n].0, running[*n].1)) else { break };
         let (at, id, mut task) = running.swap_remove(first);

@@ -14,7 +14,7 @@ use keelway_engine::protocol::sweep::{self, Tick};
 use keelway_engine::webhooks::{Address, MOST, Message, NAME, Webhooks, keys};
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::table::Table;
 use keelway_world::webhooks::{Reply, Shared, engine};
 use serde_json::json;
@@ -54,7 +54,7 @@ fn a_subscription_that_only_newer_code_can_read_delays_no_other_and_gets_what_it
     stand.world.enqueue(NAME, Parcel::Event(stand.said("e-1")));
     let mut waiting = vec![];
     while let Some((id, received)) = stand.receive() {
-        match block_on(handle(&stand.warm, &received)) {
+        match block_on(play(&stand.warm, &received)) {
             Ok(_) => stand.world.core().queue.acknowledge(id),
             Err(error) => {
                 assert!(error.passes(), "{error}");
@@ -243,15 +243,15 @@ fn a_receiver_that_takes_long_gets_no_more_than_its_share_of_a_worker_and_the_ot
         if received.parcel.text().contains("\"wake\"") {
             wakes.push((id, received));
         } else {
-            block_on(handle(&stand.warm, &received)).unwrap();
+            block_on(play(&stand.warm, &received)).unwrap();
             stand.world.core().queue.acknowledge(id);
         }
     }
     let [(_, second), (_, third)] = &wakes[..] else { panic!("{wakes:?}") };
-    let mut request = Box::pin(handle(&stand.warm, second));
+    let mut request = Box::pin(play(&stand.warm, second));
     // The delivery and its subscription are read; then the request is on its way.
     assert!((0..3).all(|_| step(&mut request).is_pending()));
-    block_on(handle(&stand.warm, third)).unwrap();
+    block_on(play(&stand.warm, third)).unwrap();
     let waiting: Vec<_> = ["second", "third"].map(|event| stand.delivery(event).unwrap()).to_vec();
     let later = waiting.iter().filter(|x| x.due.is_some_and(|due| due > stand.world.now())).count();
     assert_eq!((later, stand.requests().len()), (1, 1), "it is put back, and no request is made: {waiting:?}");
@@ -271,7 +271,7 @@ fn a_receiver_that_takes_long_gets_no_more_than_its_share_of_a_worker_and_the_ot
 
 /// Notes what the state of a delivery says of its subscription again: its message comes once more.
 fn again(stand: &Stand, received: &Received) {
-    block_on(handle(&stand.warm, &Received { again: true, ..received.clone() })).unwrap();
+    block_on(play(&stand.warm, &Received { again: true, ..received.clone() })).unwrap();
 }
 
 #[test]
@@ -319,12 +319,12 @@ fn no_delivery_begins_when_the_subscription_was_disabled_after_its_event_was_mat
     stand.apply(TYPE);
     stand.world.enqueue(NAME, Parcel::Event(stand.said("matched")));
     let (id, event) = stand.receive().unwrap();
-    block_on(handle(&stand.warm, &event)).unwrap();
+    block_on(play(&stand.warm, &event)).unwrap();
     stand.world.core().queue.acknowledge(id);
     let (id, matched) = stand.receive().unwrap();
     stand.receivers.answer("hook", &[Reply::Status(410)]);
     stand.event("gone");
-    block_on(handle(&stand.warm, &matched)).unwrap();
+    block_on(play(&stand.warm, &matched)).unwrap();
     stand.world.core().queue.acknowledge(id);
     stand.rest();
     assert!(stand.subscription().off.is_some() && !stand.is_delivered("matched"));

@@ -6,7 +6,7 @@ use keelway_domain::time::{Span, Timestamp};
 use keelway_world::exec::{block_on, step};
 use keelway_world::queue::{Parcel, Received};
 use keelway_world::rng::Rng;
-use keelway_world::story::handle;
+use keelway_world::story::play;
 use keelway_world::webhooks::Reply;
 use std::task::Poll;
 
@@ -78,7 +78,7 @@ fn what_was_found_before_a_person_resumed_it_disables_a_subscription_no_more() {
     let found = attempt(&stand.event("refused"));
     assert!(stand.subscription().off.is_some());
     block_on(stand.people.resume(&address())).unwrap();
-    block_on(handle(&stand.warm, &found)).unwrap();
+    block_on(play(&stand.warm, &found)).unwrap();
     assert_eq!(stand.subscription().off, None);
 }
 
@@ -94,7 +94,7 @@ fn a_failure_that_is_noted_late_is_not_older_than_a_success() {
     let reached: Timestamp = stand.world.now();
     assert_eq!(stand.subscription().failing, None);
     stand.world.pass(Span::seconds(1));
-    block_on(handle(&stand.warm, &failed)).unwrap();
+    block_on(play(&stand.warm, &failed)).unwrap();
     assert!(stand.subscription().failing.is_none_or(|since| since > reached));
 }
 

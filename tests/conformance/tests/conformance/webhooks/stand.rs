@@ -8,7 +8,7 @@ use keelway_engine::webhooks::{Address, Applied, NAME, keys};
 use keelway_world::World;
 use keelway_world::exec::block_on;
 use keelway_world::queue::{Parcel, Received};
-use keelway_world::story::{BEGINNING, handle};
+use keelway_world::story::{BEGINNING, play};
 use keelway_world::webhooks::{Engine, Shared, engine};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ impl Stand {
     pub fn rest(&self) -> Vec<Received> {
         let mut all = vec![];
         while let Some((id, received)) = self.receive() {
-            block_on(handle(&self.warm, &received)).unwrap();
+            block_on(play(&self.warm, &received)).unwrap();
             self.world.core().queue.acknowledge(id);
             all.push(received);
         }
