@@ -115,6 +115,8 @@ impl Browsers {
             "--disable-renderer-backgrounding",
         ]);
         arguments.extend(["--disable-background-timer-throttling", "--hide-scrollbars", "--force-color-profile=srgb"]);
+        // No process is started before a page needs it, and the pages of one origin share one.
+        arguments.extend(["--disable-features=SpareRendererForSitePerProcess", "--process-per-site"]);
         // Chromium's sandbox refuses to run as root.
         if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
             arguments.push("--no-sandbox");
