@@ -212,7 +212,7 @@ def play(env):
             if time.monotonic() > deadline:
                 raise Problem(f"not everything ended within {PATIENCE_SECONDS} s: `keelway get sequences --project "
                               f"{PROJECT}` shows what is open, `make logs` what the functions logged")
-            time.sleep(0.5)
+            time.sleep(0.3)
         view.wait(timeout=30)
     except subprocess.TimeoutExpired:
         say("the view did not end by itself")
