@@ -1,8 +1,8 @@
 """The process of the local cloud: the emulator with the recorder and the checks of AWS's models in front. Started by cloud.py, not
 by hand.
 
-The emulator is an ASGI application, so any server of such applications can serve it. Its own reads HTTP in Python, which took a
-third of what the local cloud computed (docs/decisions/0113); this one reads it in C.
+The emulator is an ASGI application, so any server of such applications can serve it. Its own reads HTTP in Python; this one reads
+it in C, and a request takes half of the CPU time (docs/decisions/0113).
 """
 
 import contextlib

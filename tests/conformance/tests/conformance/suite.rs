@@ -2,8 +2,8 @@
 
 /// Each part makes the tests of one kind:
 ///
-/// * `cases: dialect, stand;` every case holds, also with everything twice, and in a fork; and a crash after a read is one after the
-///   request before. The stand is made for what goes wrong.
+/// * `cases: dialect, stand;` every case holds, also with everything twice, and in a fork; and a crash after a read is one after
+///   the request before. The stand is made for what goes wrong.
 /// * `faults: dialect, stand[, alike: ending][, but: methods];` so it does whatever goes wrong after any request. Everything is the
 ///   same then, or what the ending says. Requests of all kinds are made, but these.
 /// * `seeds: n, variable, simulate;` so many seeds of the simulation keep the invariants. The variable names one to replay.
