@@ -36,10 +36,11 @@ def serve(app):
 if __name__ == "__main__":
     from ministack import app
 
-    from keelway_local import models, oracle, recorder
+    from keelway_local import models, oracle, recorder, thrift
 
     gc.set_threshold(*COLLECT)
     recorder.install(os.environ["KEELWAY_RECORDED"])
     oracle.install(os.environ)
     models.install(os.path.dirname(os.environ["KEELWAY_RECORDED"]))
+    thrift.install()
     serve(app.app)

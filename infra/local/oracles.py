@@ -5,8 +5,8 @@ The suite on the local cloud, the store's contract included, runs with the items
 that it puts on a bus is then given to AWS's event-ruler, with the pattern of every rule, and with what our own matchers say of it.
 Both are from Maven Central, with the checksums of oracles/artifacts.txt. Arguments are those of the suite: `oracles.py store::`.
 
-octocrab talks to the strict git host. It is a workspace of its own (docs/decisions/0113), and runs first, because it needs neither
-Java nor Maven.
+Before all that, unless arguments choose tests, octocrab talks to the strict git host. It is a workspace of its own
+(docs/decisions/0113), and needs neither Java nor Maven.
 
 The exit code is 0 only if everything ran and agreed; 1: something differs; 3: something could not be run here, and is named.
 """

@@ -8,9 +8,7 @@ the installed package is not changed. On top of what it checks:
 * a role that a stack makes keeps its permissions boundary, which the emulator would forget;
 * requests about aliases, tasks and builds are checked under the action and the resource that AWS checks;
 * an invocation's log lines are logged with that invocation, however busy the machine is;
-* a search of logs passes over the streams that have nothing in its range;
 * a function that a rule starts is started again if it fails;
-* what waits for the next invocation of a function waits, and does not look ten times a second;
 * a page of a query ends with the item that reaches 1 MB;
 * a batch call needs the permission of the single call (sqs:SendMessageBatch is allowed by sqs:SendMessage), as on AWS;
 * what a service does in a role's name is evaluated too and noted as `implied`: Lambda's poller reading and deleting
@@ -19,18 +17,13 @@ the installed package is not changed. On top of what it checks:
   without permission; the emulator does them anyway, so a missing permission shows under `denied` only.
 """
 
-import contextlib
 import functools
 import json
 import os
-import queue
 import re
 import select
-import socket
-import socketserver
 import threading
 import time
-import types
 
 from .counted import Counted
 
@@ -39,9 +32,6 @@ SINGLE = {
     "sqs:DeleteMessageBatch": "sqs:DeleteMessage",
     "sqs:ChangeMessageVisibilityBatch": "sqs:ChangeMessageVisibility",
 }
-
-# What waits for a function looks at least so often whether it still has to.
-PATIENCE_SECONDS = 10
 
 
 class Recorder:
@@ -381,48 +371,6 @@ def _mend_logs():
     lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain
 
 
-def _quicken_log_searches():
-    """Each invocation has a log stream of its own, and the emulator makes a generator for each of them in every search, thousands
-    within minutes. Most have nothing in the range."""
-    from ministack.services import cloudwatch_logs
-
-    ranged = cloudwatch_logs._stream_event_range
-
-    def some(events, stream_name, start, end):
-        return ranged(events, stream_name, start, end) if start < end else ()
-
-    cloudwatch_logs._stream_event_range = some
-
-
-class _Awaited(queue.Queue):
-    """A queue whose `get` waits at least PATIENCE_SECONDS if it waits at all."""
-
-    def get(self, block=True, timeout=None):
-        return super().get(block, timeout and max(timeout, PATIENCE_SECONDS))
-
-
-def _quieten_workers():
-    """For every function that runs, two threads of the emulator look ten times a second whether there is something to do: with
-    dozens of functions, that is a third of what it computes."""
-    from ministack.core import lambda_runtime
-
-    lambda_runtime.queue = types.SimpleNamespace(Queue=_Awaited, Empty=queue.Empty, Full=queue.Full)
-    serve_forever = socketserver.BaseServer.serve_forever
-
-    def serve(server, poll_interval=PATIENCE_SECONDS):
-        serve_forever(server, max(poll_interval, PATIENCE_SECONDS))
-
-    def end(server):
-        server._BaseServer__shutdown_request = True
-        # It looks as soon as somebody connects.
-        with contextlib.suppress(OSError):
-            socket.create_connection(server.server_address, PATIENCE_SECONDS).close()
-        server._BaseServer__is_shut_down.wait()
-
-    socketserver.BaseServer.serve_forever = serve
-    socketserver.BaseServer.shutdown = end
-
-
 def _mend_pages():
     """The emulator ends a page before the item with which it exceeds 1 MB. AWS ends it after that item."""
     from ministack.services import dynamodb
@@ -454,8 +402,6 @@ def install(path):
     _remember_policies()
     _mend_rules()
     _mend_logs()
-    _quicken_log_searches()
-    _quieten_workers()
     _mend_pages()
 
 
