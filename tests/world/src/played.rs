@@ -35,7 +35,10 @@ pub trait Played: Inbox {
 macro_rules! played {
     ([$($parameters:tt)*] $inbox:ty) => {
         impl<$($parameters)*> $crate::played::Played for $inbox {
-            fn play<'a>(&'a self, incoming: &'a ::keelway_engine::protocol::Incoming<Self::Message>) -> $crate::played::Playing<'a> {
+            fn play<'a>(
+                &'a self,
+                incoming: &'a ::keelway_engine::protocol::Incoming<Self::Message>,
+            ) -> $crate::played::Playing<'a> {
                 Box::pin(::keelway_engine::protocol::Inbox::handle(self, incoming))
             }
         }

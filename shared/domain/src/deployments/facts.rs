@@ -372,6 +372,7 @@ pub struct With {
 pub type Obeyed = level::Obeyed<Command>;
 
 crate::stored!(Obeyed);
+
 /// The decision about an input.
 pub type Decision = level::Decision<Config>;
 /// A commit.

@@ -7,7 +7,7 @@ use keelway_cloud_tests::events::{Scope, fresh};
 use keelway_cloud_tests::patience::until;
 use keelway_cloud_tests::problem::{ensure, same};
 use keelway_cloud_tests::runner::Test;
-use keelway_cloud_tests::{Ability, Outcome, Problem};
+use keelway_cloud_tests::{Ability, Outcome, Problem, Stack};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::Attrs;
 use keelway_engine::ports::{Condition, Store, Write};
@@ -152,8 +152,13 @@ impl<'a> Hook<'a> {
     }
 }
 
-/// While somebody subscribes, and for ten minutes more, the function gets every event of the stack: a quarter of all requests of
-/// the suite. Whoever subscribes next enables the rule again.
+/// The rule that feeds the engine, as requests about it name it.
+fn rule(stack: &Stack) -> Value {
+    json!({"Name": format!("{}-webhooks", stack.name()), "EventBusName": stack.output("BusName")})
+}
+
+/// While somebody subscribes, and for ten minutes more, the function gets every event of the stack, and made a quarter of all
+/// requests of functions. Whoever subscribes next enables the rule again. If this fails, that is all that comes of it.
 impl Drop for Hook<'_> {
     fn drop(&mut self) {
         let stack = &self.bed.stack;
@@ -162,8 +167,7 @@ impl Drop for Hook<'_> {
         let mut hooks = lock(&HOOKS);
         *hooks -= 1;
         if *hooks == 0 {
-            let rule = json!({"Name": format!("{}-webhooks", stack.name()), "EventBusName": stack.output("BusName")});
-            drop(stack.wait(self.bed.cloud.raw().json("events", "AWSEvents.DisableRule", &rule)));
+            drop(stack.wait(self.bed.cloud.raw().json("events", "AWSEvents.DisableRule", &rule(stack))));
         }
     }
 }
@@ -171,7 +175,7 @@ impl Drop for Hook<'_> {
 /// On the second stack, where nobody else subscribes.
 fn fed(bed: &Bed) -> Outcome {
     let (stack, raw) = (&bed.second()?.stack, bed.cloud.raw());
-    let rule = json!({"Name": format!("{}-webhooks", stack.name()), "EventBusName": stack.output("BusName")});
+    let rule = rule(stack);
     let state = || Ok::<_, Problem>(stack.wait(raw.json("events", "AWSEvents.DescribeRule", &rule))?["State"].clone());
     let is = |when: &str, expected: &str| same(when, state()?, json!(expected));
     let manifest = "apiVersion: keelway.dev/v1\nkind: WebhookSubscription\nmetadata: {name: hook, namespace: fed}\n\
