@@ -39,7 +39,7 @@ impl Ability {
             Ability::Schedules => "the endpoint does not fire schedules",
             Ability::Processes => "the endpoint's function processes are out of reach",
             Ability::Browser => {
-                "there is no chromium or no chromedriver on PATH: `apt-get install chromium chromium-driver` on Debian and Ubuntu"
+                "there is no chromium or no chromedriver on PATH: `apt-get install chromium-headless-shell chromium-driver` on Debian"
             }
         }
     }
