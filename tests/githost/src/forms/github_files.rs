@@ -69,11 +69,9 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let query: Branches = request.query()?;
             let all = if query.protected == Some(true) { vec![] } else { repository.branches()? };
             let api = format!("{{api}}/repos/{}/commits", repository.full_name());
-            let all: Vec<_> = all
-                .iter()
-                .map(|(name, sha)| json!({"name": name, "commit": {"sha": sha, "url": format!("{api}/{sha}")}, "protected": false}))
-                .collect();
-            listed(request, Page::new(query.page, query.per_page, 30, 100), all)
+            listed(request, (query.page, query.per_page), all, |(name, sha)| {
+                Ok(json!({"name": name, "commit": {"sha": sha, "url": format!("{api}/{sha}")}, "protected": false}))
+            })?
         }
         ("GET", ["branches", branch @ ..]) => {
             request.query::<Nothing>()?;
@@ -88,10 +86,7 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let query: Commits = request.query()?;
             let from = repository.commit_of(query.sha.as_deref())?;
             let all = repository.git.history(&from, query.path.as_deref().unwrap_or_default(), 10_000)?;
-            let page = Page::new(query.page, query.per_page, 30, 100);
-            let (shown, total) = page.cut(all);
-            let commits: Result<Vec<_>, Refused> = shown.into_iter().map(|sha| read(repository, sha)).collect();
-            paged(request, page, total, Answer::json(200, commits?))
+            listed(request, (query.page, query.per_page), all, |sha| read(repository, sha))?
         }
         ("GET", ["commits", revision @ ..]) => {
             request.query::<Paged>()?;
@@ -136,26 +131,30 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     Ok(addressed(answer, &request.origin))
 }
 
-/// One page of a list that was computed as a whole.
-pub(crate) fn listed(request: &Request, page: Page, all: Vec<Value>) -> Answer {
+/// GitHub's lists: 30 entries on a page, at most 100. Only the entries of the page are rendered.
+pub(crate) fn listed<T>(
+    request: &Request,
+    (page, size): (Option<u64>, Option<u64>),
+    all: Vec<T>,
+    show: impl FnMut(T) -> Result<Value, Refused>,
+) -> Answered {
+    let page = Page::new(page, size, 30, 100);
     let (shown, total) = page.cut(all);
-    paged(request, page, total, Answer::json(200, shown))
-}
-
-fn paged(request: &Request, page: Page, total: u64, answer: Answer) -> Answer {
-    match page.links(request, total) {
+    let answer = Answer::json(200, shown.into_iter().map(show).collect::<Result<Vec<_>, _>>()?);
+    Ok(match page.links(request, total) {
         Some(links) => answer.with("link", links),
         None => answer,
-    }
+    })
 }
 
-fn read(repository: &Repository, sha: String) -> Result<Value, Refused> {
+/// The commit of a name, in the format of [`long`].
+pub(crate) fn read(repository: &Repository, sha: String) -> Result<Value, Refused> {
     let commit = repository.git.commit(&sha)?.ok_or(Refused::Object(sha))?;
     Ok(long(repository, &commit))
 }
 
 /// A commit in the format of the repository API, which contains that of the Git database.
-pub(crate) fn long(repository: &Repository, commit: &Commit) -> Value {
+fn long(repository: &Repository, commit: &Commit) -> Value {
     let inner = commit_json(repository, commit);
     let api = format!("{{api}}/repos/{}/commits/{}", repository.full_name(), commit.sha);
     let mut json = json!({"sha": commit.sha, "node_id": inner["node_id"], "url": api, "html_url": inner["html_url"]});

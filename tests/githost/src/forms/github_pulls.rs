@@ -1,10 +1,10 @@
 //! GitHub's pull requests.
 
 use super::github::{account, repository_json};
-use super::github_files::{files_json, listed, long};
+use super::github_files::{files_json, listed, read};
 use super::github_git::addressed;
 use super::{Answered, Call, Nothing};
-use crate::http::{Answer, Page};
+use crate::http::Answer;
 use crate::model::{Comment, Form, Method, Pull, Repository, Scope, State, written};
 use crate::pulls::{Merge, NewPull};
 use crate::refused::Refused;
@@ -89,10 +89,8 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     let answer = match (method, rest) {
         ("GET", ["pulls"]) => {
             let query: List = request.query()?;
-            let page = Page::new(query.page, query.per_page, 30, 100);
             let all = list(repository, &query)?;
-            let all: Vec<_> = all.into_iter().map(|pull| pull_json(repository, pull)).collect();
-            listed(request, page, all)
+            listed(request, (query.page, query.per_page), all, |pull| Ok(pull_json(repository, pull)))?
         }
         ("POST", ["pulls"]) => {
             let new: New = request.json()?;
@@ -150,16 +148,13 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
         ("GET", ["pulls", id, "files"]) => {
             let query: Comments = request.query()?;
             let (from, to) = repository.span(repository.pull(number(id)?)?)?;
-            listed(request, Page::new(query.page, query.per_page, 30, 100), files_json(repository, &from, &to)?)
+            listed(request, (query.page, query.per_page), files_json(repository, &from, &to)?, Ok)?
         }
         ("GET", ["pulls", id, "commits"]) => {
             let query: Comments = request.query()?;
             let (from, to) = repository.span(repository.pull(number(id)?)?)?;
-            let mut commits = vec![];
-            for sha in repository.git.log(&from, &to)?.into_iter().rev() {
-                commits.push(long(repository, &repository.git.commit(&sha)?.ok_or(Refused::Object(sha))?));
-            }
-            listed(request, Page::new(query.page, query.per_page, 30, 100), commits)
+            let all = repository.git.log(&from, &to)?.into_iter().rev().collect();
+            listed(request, (query.page, query.per_page), all, |sha| read(repository, sha))?
         }
         ("GET", ["issues", id, "comments"]) => {
             let query: Comments = request.query()?;
@@ -167,9 +162,8 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
             let since =
                 since.transpose().map_err(|error| Refused::Query(format!("since: {error}")))?.map(|since| since.timestamp());
             let pull = repository.pull(number(id)?)?;
-            let shown = pull.comments.iter().filter(|comment| since.is_none_or(|since| comment.created >= since));
-            let all: Vec<_> = shown.map(|comment| comment_json(repository, pull, comment)).collect();
-            listed(request, Page::new(query.page, query.per_page, 30, 100), all)
+            let all = pull.comments.iter().filter(|comment| since.is_none_or(|since| comment.created >= since)).collect();
+            listed(request, (query.page, query.per_page), all, |comment| Ok(comment_json(repository, pull, comment)))?
         }
         ("POST", ["issues", id, "comments"]) => {
             let number = number(id)?;
