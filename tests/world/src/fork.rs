@@ -22,7 +22,7 @@ pub trait Forked: Stand + Sized {
     fn goes_on_like(&self, other: &Self) -> bool;
 }
 
-/// What there was before a step.
+/// What there was before a step, or while time passed before it.
 struct Before<'c, D: Tells<S>, S: Stand> {
     /// So many requests had been made.
     requests: u64,
@@ -33,7 +33,7 @@ struct Before<'c, D: Tells<S>, S: Stand> {
 /// A case and one kind of fault, ready to strike at any request.
 pub struct Forks<'c, D: Tells<S>, S: Forked> {
     fault: fn(u64) -> Mode,
-    /// Before the beginning, and before each step.
+    /// Before the beginning, before each step, and whenever time had passed.
     before: Vec<Before<'c, D, S>>,
     /// Where the case ends if the fault never strikes.
     end: (S, Result<(), Failure>),
@@ -59,8 +59,8 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
         self.end
     }
 
-    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: before a later step everything was as
-    /// if nothing had gone wrong, so it ends like [`Forks::end`].
+    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: some time later everything was as if
+    /// nothing had gone wrong, so it ends like [`Forks::end`].
     ///
     /// # Panics
     /// If n is 0.
@@ -69,10 +69,10 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
         let (telling, mut stand) = (self.before[from].telling.clone(), self.before[from].stand.fork((self.fault)(n)));
         // A replay delivers what was delivered before, and after a fault that is more.
         let replays = self.end.0.story().replays;
-        let mut later = self.before[from..].iter_mut();
+        let mut later: Vec<_> = self.before[from..].iter_mut().filter(|before| before.requests >= n).collect();
         let told = go_on(telling, &mut stand, |telling, stand| {
-            let mended = later.next().is_some_and(|before| {
-                before.requests >= n
+            let mended = later.iter_mut().any(|before| {
+                (before.telling.step, before.stand.now()) == (telling.step, stand.now())
                     && before.stand.story().replays == replays
                     && telling.goes_on_like(&before.telling)
                     && stand.goes_on_like(&before.stand)

@@ -12,8 +12,8 @@ const LATER: Span = Span::minutes(10);
 
 /// Lets a case come to its end that was told while something went wrong.
 pub fn ending(world: &mut PromotionsWorld) -> Vec<String> {
-    world.mend();
-    world.wait(LATER);
+    while world.passes_time() {}
+    world.story.wait(LATER);
     lines(world)
 }
 

@@ -64,6 +64,9 @@ pub struct PromotionsWorld<H = Shared> {
     copy: Option<Item>,
     sent: Vec<Value>,
     rng: Rng,
+    /// Until when a disturbed step waits, and until when at most what went wrong is mended.
+    waits: Option<Timestamp>,
+    mends: Option<Timestamp>,
 }
 
 impl PromotionsWorld {
@@ -100,6 +103,8 @@ impl Forked for PromotionsWorld {
             copy: self.copy.clone(),
             sent: self.sent.clone(),
             rng: self.rng.clone(),
+            waits: self.waits,
+            mends: self.mends,
         }
     }
     fn goes_on_like(&self, other: &Self) -> bool {
@@ -107,6 +112,7 @@ impl Forked for PromotionsWorld {
             && self.host.is_like(&other.host)
             && self.verdicts.is_like(&other.verdicts)
             && (self.rider, self.evaluations) == (other.rider, other.evaluations)
+            && (self.waits, self.mends) == (other.waits, other.mends)
             && (&self.pipelines, &self.copy, &self.sent) == (&other.pipelines, &other.copy, &other.sent)
             // Nothing is drawn.
             && !matches!(self.rider, Rider::Shuffled(_))
@@ -143,7 +149,8 @@ impl<H: GitHost> PromotionsWorld<H> {
         }
         let api = make(&story.world.worker(API));
         let (pipelines, sent) = (BTreeSet::new(), vec![]);
-        Self { story, host, verdicts, api, rider, plant: None, pipelines, evaluations: 0, copy: None, sent, rng }
+        let (waits, mends) = (None, None);
+        Self { story, host, verdicts, api, rider, plant: None, pipelines, evaluations: 0, copy: None, sent, rng, waits, mends }
     }
 
     fn state(&self, to: &Address) -> Option<Pipeline> {
@@ -206,18 +213,11 @@ impl<H: GitHost> PromotionsWorld<H> {
         self.pipelines.iter().filter_map(|to| self.state(to)).any(mending)
     }
 
-    /// Lets pass what time it takes until all that was interrupted is done.
-    pub fn mend(&mut self) {
-        let end = self.story.world.now() + MENDED;
-        while self.is_mending() && self.story.next_timer(end) {}
-    }
-
     fn end_step(&mut self) {
         match self.rider {
             Rider::Evaluated => self.evaluate_all(),
-            Rider::Disturbed => self.mend(),
             Rider::Shuffled(_) => self.story.deliver_all(),
-            Rider::None => {}
+            Rider::None | Rider::Disturbed => {}
         }
     }
 
@@ -272,7 +272,29 @@ impl<H: GitHost> Stand for PromotionsWorld<H> {
         self.story.put_in(parcel)
     }
     fn wait(&mut self, span: Span) {
-        self.story.wait(span);
+        match self.rider {
+            Rider::Disturbed => self.waits = Some(self.story.world.now() + span),
+            _ => self.story.wait(span),
+        }
+    }
+    /// What comes due while a step waits; then, until all that was interrupted is done, what comes due next.
+    fn passes_time(&mut self) -> bool {
+        if self.rider != Rider::Disturbed {
+            return false;
+        }
+        if let Some(end) = self.waits {
+            if self.story.outage || !self.story.next_timer(end) {
+                self.waits = None;
+                self.story.wait(end - self.story.world.now());
+            }
+            return true;
+        }
+        let end = *self.mends.get_or_insert(self.story.world.now() + MENDED);
+        let mending = self.is_mending() && self.story.next_timer(end);
+        if !mending {
+            self.mends = None;
+        }
+        mending
     }
     fn outgoing(&mut self) -> Vec<Value> {
         self.end_step();

@@ -132,7 +132,8 @@ pub fn run<D: Tells<S>, S: Stand>(case: &Case<D>, stand: &mut S) -> Result<(), F
     run_watched(case, stand, |_, _| ControlFlow::Continue(())).map(drop)
 }
 
-/// Runs a case; `watch` is shown what there is before its beginning and before each of its steps, and may have seen enough.
+/// Runs a case; `watch` is shown what there is before its beginning, before each of its steps and whenever time has passed on a
+/// disturbed stand, and may have seen enough.
 ///
 /// # Errors
 /// The first thing that is not as the case says.
@@ -178,10 +179,16 @@ fn tell<'a, D: Tells<S>, S: Stand>(
         D::set_up(telling, stand)?;
         telling.set_up = true;
     }
-    while let Some(step) = telling.case.steps.get(telling.step) {
+    loop {
         if watch(telling, stand).is_break() {
             return Ok(ControlFlow::Break(()));
         }
+        while stand.passes_time() {
+            if watch(telling, stand).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let Some(step) = telling.case.steps.get(telling.step) else { return Ok(ControlFlow::Continue(())) };
         telling.step += 1;
         stand.step();
         D::before(step, stand);
@@ -193,7 +200,6 @@ fn tell<'a, D: Tells<S>, S: Stand>(
         compare_outgoing(telling, step, stand)?;
         D::compare(telling, step, stand)?;
     }
-    Ok(ControlFlow::Continue(()))
 }
 
 fn put_in<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, step: &Step<D>, stand: &mut S) -> Result<Answer, String> {

@@ -65,8 +65,12 @@ pub trait Stand {
     fn step(&mut self);
     /// Sends an event in structured JSON.
     fn send(&mut self, event: &Value, at: Entrance) -> Answer;
-    /// Time goes by, and with it what comes due.
+    /// Time goes by, and with it what comes due. A disturbed stand may leave it to [`Stand::passes_time`].
     fn wait(&mut self, span: Span);
+    /// What takes time on a disturbed stand goes on a little; `false`: nothing does. Before the next step it is asked until then.
+    fn passes_time(&mut self) -> bool {
+        false
+    }
     /// Everything sent so far about these projects or contexts, by first publication, in structured JSON.
     fn outgoing(&mut self) -> Vec<Value>;
 }
