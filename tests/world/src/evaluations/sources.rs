@@ -2,14 +2,16 @@
 //! the time, not on how often they were asked.
 
 use crate::worker::Worker;
-use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Prometheus, Query};
+use keelway_domain::evaluation::{Measured, MetricsApi, MetricsSource, Period, Prometheus, Queries, Query, Slo};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::evaluations::{Evaluations, Limits, Reading};
 use keelway_engine::metrics::{Metrics, Series};
 use keelway_engine::ports::PortError;
 use keelway_wire::evaluation;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::LocalKey;
 
 /// The engine of the tests.
 pub type Engine = Evaluations<Worker, Sources>;
@@ -180,9 +182,40 @@ impl Metrics for Sources {
     }
 }
 
+/// What texts were read as.
+type Read<T> = RefCell<HashMap<String, Result<T, String>>>;
+
+/// So many texts are remembered; a simulation has fewer.
+const TEXTS: usize = 1000;
+
+/// Reads a text, or remembers as what it was read: every judgement reads its files, and the worlds of a test have few.
+fn remembered<T: Clone>(text: &str, known: &'static LocalKey<Read<T>>, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
+    if let Some(known) = known.with_borrow(|known| known.get(text).cloned()) {
+        return known;
+    }
+    let new = read(text);
+    known.with_borrow_mut(|known| {
+        if known.len() >= TEXTS {
+            known.clear();
+        }
+        known.insert(text.to_owned(), new.clone());
+    });
+    new
+}
+
+fn slo(text: &str) -> Result<Slo, String> {
+    thread_local!(static KNOWN: Read<Slo> = RefCell::default());
+    remembered(text, &KNOWN, evaluation::slo)
+}
+
+fn sli(text: &str) -> Result<Queries, String> {
+    thread_local!(static KNOWN: Read<Queries> = RefCell::default());
+    remembered(text, &KNOWN, evaluation::sli)
+}
+
 /// An engine on a worker that asks these sources.
 pub fn engine(worker: Worker, shared: &Shared) -> Engine {
     let sources = Sources { worker: worker.clone(), shared: shared.clone() };
-    let reading = Reading { slo: evaluation::slo, sli: evaluation::sli, provided: evaluation::answered };
+    let reading = Reading { slo, sli, provided: evaluation::answered };
     Evaluations::with(worker, Limits::default(), reading, sources)
 }
