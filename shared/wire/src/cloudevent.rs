@@ -243,6 +243,9 @@ fn all_characters<'v>(value: &'v Value, path: &mut Vec<&'v str>) -> Result<(), C
 
 /// The characters SQS takes: an event with another would be lost between queues.
 fn characters(text: &str, field: impl Fn() -> String) -> Result<(), CloudEventError> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Ok(());
+    }
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     match text.chars().find(|c| !allowed(*c)) {
         Some(odd) => {
@@ -256,13 +259,12 @@ fn characters(text: &str, field: impl Fn() -> String) -> Result<(), CloudEventEr
 /// The remaining attributes by the CloudEvents SDK: types of extensions, `subject`, `dataschema`.
 fn envelope(attributes: &Map<String, Value>) -> Result<(), CloudEventError> {
     // Checked above, or members of Keptn's own model that are no CloudEvents attributes.
-    const ELSEWHERE: [&str; 7] = ["data", "data_base64", "time", "extensions", "contenttype", "specversion", "shkeptncontext"];
+    const ELSEWHERE: [&str; 10] =
+        ["data", "data_base64", "time", "extensions", "contenttype", "specversion", "shkeptncontext", "type", "source", "id"];
+    // Any text is fine there, so the SDK, which reads the whole again, is not asked about most events.
+    const TEXTS: [&str; 4] = ["datacontenttype", "gitcommitid", "shkeptnspecversion", "triggeredid"];
     let rest = attributes.iter().filter(|(key, _)| !ELSEWHERE.contains(&key.as_str()));
-    let mut rest: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-    for (field, value) in [("specversion", "1.0"), ("type", "x"), ("source", "x"), ("id", "x")] {
-        rest.insert(field.into(), value.into());
-    }
-    for (key, value) in &rest {
+    for (key, value) in rest.clone() {
         characters(key, || "event".into())?;
         if matches!(value, Value::Array(_) | Value::Object(_)) {
             return refused(
@@ -271,6 +273,14 @@ fn envelope(attributes: &Map<String, Value>) -> Result<(), CloudEventError> {
             );
         }
         value.as_str().map_or(Ok(()), |text| characters(text, || key.clone()))?;
+    }
+    let rest = rest.filter(|(key, value)| !(value.is_string() && TEXTS.contains(&key.as_str())));
+    let mut rest: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+    if rest.is_empty() {
+        return Ok(());
+    }
+    for (field, value) in [("specversion", "1.0"), ("type", "x"), ("source", "x"), ("id", "x")] {
+        rest.insert(field.into(), value.into());
     }
     match serde_json::from_value::<cloudevents::Event>(Value::Object(rest)) {
         Ok(_) => Ok(()),

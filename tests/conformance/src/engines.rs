@@ -158,7 +158,8 @@ pub fn event(world: &World, (source, ty): (&str, &str), id: String, context: &st
 pub fn published(publication: &Publication) -> Option<CloudEvent> {
     let entry = &publication.entry;
     let detail: Value = serde_json::from_str(&entry.detail).unwrap_or_default();
-    let envelope = json!({"source": entry.source, "detail-type": entry.detail_type, "detail": detail});
+    let mut envelope = json!({"source": entry.source, "detail-type": entry.detail_type});
+    envelope["detail"] = detail;
     from_bus_envelope(&envelope, publication.at).ok()
 }
 

@@ -19,8 +19,9 @@ use keelway_wire::cloudevent::{Origin, parse};
 use keelway_wire::evaluation;
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
+use keelway_world::exec::block_on;
 use keelway_world::metrics::Metrics;
-use keelway_world::story::handle;
+use keelway_world::story::{handle, play};
 use keelway_world::worker::Worker;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub const TOKEN: &str = "test-token";
 pub const OTHER_TOKEN: &str = "other-token";
 
 /// The evaluations engine, on sources that a test sets.
-type Evaluates = Evaluations<AtOnce, Metrics>;
+type Evaluates = Evaluations<Worker, Metrics>;
 
 /// What the API said.
 #[derive(Debug)]
@@ -87,10 +88,10 @@ pub fn routes() -> Vec<Listed> {
 pub struct Stand {
     pub world: World,
     app: Served,
-    pub engine: Sequences<AtOnce>,
-    promotions: Promotions<AtOnce>,
-    deployments: Deployments<AtOnce>,
-    attempts: Attempts<AtOnce, Forge>,
+    pub engine: Sequences<Worker>,
+    promotions: Promotions<Worker>,
+    deployments: Deployments<Worker>,
+    attempts: Attempts<Worker, Forge>,
     evaluations: Evaluates,
     /// What sources of metrics answer.
     pub metrics: Metrics,
@@ -155,7 +156,7 @@ impl Stand {
         let mut settings = settings();
         change(&mut settings);
         let app = router(Api::new(AtOnce::with(world.worker(0), secrets), limits.clone(), settings));
-        let ports = AtOnce::new(world.worker(1));
+        let ports = world.worker(1);
         let pipelines = || Promotions::new(ports.clone(), promotions::Limits::default());
         let forge = Forge::default();
         let attempts = Attempts::new(pipelines(), forge.clone());
@@ -373,13 +374,14 @@ impl Stand {
             self.world.core().queue.acknowledge(*id);
             return true;
         }
-        match engine.as_str() {
-            promotions::NAME => handle(&self.promotions, &received).await.unwrap(),
-            deployments::NAME => handle(&self.deployments, &received).await.unwrap(),
-            evaluations::NAME => handle(&self.evaluations, &received).await.unwrap(),
-            promotions::ATTEMPTS => handle(&self.attempts, &received).await.unwrap(),
-            _ => handle(&self.engine, &received).await.unwrap(),
+        let handled = match engine.as_str() {
+            promotions::NAME => block_on(play(&self.promotions, &received)),
+            deployments::NAME => block_on(play(&self.deployments, &received)),
+            evaluations::NAME => block_on(handle(&self.evaluations, &received)),
+            promotions::ATTEMPTS => block_on(play(&self.attempts, &received)),
+            _ => block_on(play(&self.engine, &received)),
         };
+        handled.unwrap();
         self.world.core().queue.acknowledge(*id);
         true
     }

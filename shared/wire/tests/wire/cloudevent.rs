@@ -46,6 +46,21 @@ fn a_whole_event_is_read() {
     assert_eq!(parse(&read.to_json(), Origin::Bus, NOW).unwrap(), read);
 }
 
+/// What the SDK is not asked about, it would take.
+#[test]
+fn any_text_is_fine_in_the_attributes_that_most_events_have() {
+    for name in ["datacontenttype", "gitcommitid", "shkeptnspecversion", "triggeredid"] {
+        for text in ["", "x", "application/json; charset=utf-8", "ä b/\"c\"", "1.0", "null"] {
+            let event = with(&format!("/{name}"), json!(text));
+            let mut without_data = event.clone();
+            without_data.as_object_mut().unwrap().remove("data");
+            assert!(serde_json::from_value::<cloudevents::Event>(without_data).is_ok(), "{name} {text:?}");
+            read(&event).unwrap_or_else(|refused| panic!("{name} {text:?}: {refused}"));
+        }
+        assert!(read(&with(&format!("/{name}"), json!(["x"]))).is_err(), "{name}");
+    }
+}
+
 #[test]
 fn what_is_absent_follows_from_the_rest() {
     let mut bare = event();

@@ -20,7 +20,8 @@ use keelway_sweep::{Doors, Engines, sweep};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
-use keelway_world::story::handle;
+use keelway_world::exec::block_on;
+use keelway_world::story::play;
 use keelway_world::worker::Worker;
 use serde_json::{Map, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -68,7 +69,7 @@ pub struct Stand {
     pub world: World,
     /// The API.
     pub app: Served,
-    engine: Sequences<AtOnce>,
+    engine: Sequences<Worker>,
     /// How much of the bus's log has reached the queue.
     delivered: usize,
     /// Events of others.
@@ -92,7 +93,7 @@ impl Stand {
             guard: Guard::new(Hosts::default()),
         };
         let app = router(Api::new(AtOnce::new(world.worker(0)), Limits::default(), settings));
-        let engine = Sequences::new(AtOnce::new(world.worker(1)), Limits::default());
+        let engine = Sequences::new(world.worker(1), Limits::default());
         let stand = Self { world, app, engine, delivered: 0, said: 0, whole: Whole::default() };
         let tasks: Vec<String> = (1..=TASKS).map(|n| format!("{{name: task{n}}}")).collect();
         let shipyard = format!(
@@ -164,7 +165,7 @@ impl Stand {
             };
             let Some((id, received)) = next else { return Ok(()) };
             self.whole.used.messages += 1.0;
-            handle(&self.engine, &received).await.map_err(|error| Problem(error.to_string()))?;
+            block_on(play(&self.engine, &received)).map_err(|error| Problem(error.to_string()))?;
             self.world.core().queue.acknowledge(id);
         }
     }

@@ -18,8 +18,10 @@ use keelway_engine::secrets::Known;
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::World;
 use keelway_world::at_once::AtOnce;
+use keelway_world::exec::block_on;
 use keelway_world::queue::Parcel;
-use keelway_world::story::handle;
+use keelway_world::story::{handle, play};
+use keelway_world::worker::Worker;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -33,7 +35,7 @@ pub const HOST: &str = "git.example.com";
 /// Pipelines, and the worker for their attempts.
 pub struct Stand<O> {
     pub world: World,
-    engine: Promotions<AtOnce>,
+    engine: Promotions<Worker>,
     attempts: Attempts<AtOnce, O>,
     /// The number of handled messages.
     messages: f64,
@@ -98,7 +100,7 @@ impl<O: Outside> Stand<O> {
         let pipelines = |worker| Promotions::new(ports(worker), Limits::default());
         let stand = Self {
             attempts: Attempts::new(pipelines(2), reach(&world, ports(2), pipelines(2))?),
-            engine: pipelines(1),
+            engine: Promotions::new(world.worker(1), Limits::default()),
             messages: 0.0,
             outside: 0.0,
             swept: Used::default(),
@@ -108,13 +110,13 @@ impl<O: Outside> Stand<O> {
             world,
         };
         let host = GitHost { host: HOST.into(), form: form.into(), api: api.into(), secret: None, webhook_secret: None };
-        stand.engine.git_hosts().apply(&Address::parse("git"), &host, "").await.map_err(|error| port(&error))?;
+        block_on(stand.engine.git_hosts().apply(&Address::parse("git"), &host, "")).map_err(|error| port(&error))?;
         Ok(stand)
     }
 
     /// Applies the `n`-th pipeline.
     pub async fn apply(&mut self, n: usize, promotions: usize, strategy: Strategy) -> Result<(), Problem> {
-        self.engine.apply(&to(n), &definition(n, promotions, strategy), "").await.map_err(|error| port(&error))?;
+        block_on(self.engine.apply(&to(n), &definition(n, promotions, strategy), "")).map_err(|error| port(&error))?;
         self.work().await
     }
 
@@ -191,7 +193,7 @@ impl<O: Outside> Stand<O> {
                 self.next_sweep = self.next_sweep + SWEEP;
                 let before = self.used();
                 let mut tick = Tick::default();
-                while !sweep::page(&self.engine, &mut tick).await.map_err(|error| port(&error))?.finished {}
+                while !block_on(sweep::page(&self.engine, &mut tick)).map_err(|error| port(&error))?.finished {}
                 self.swept = self.swept + (self.used() - before);
             }
         }
@@ -219,7 +221,7 @@ impl<O: Outside> Stand<O> {
             (engine, core.queue.receive(id).ok_or("a message was received too often")?)
         };
         let handled =
-            if engine == ATTEMPTS { handle(&self.attempts, &received).await } else { handle(&self.engine, &received).await };
+            if engine == ATTEMPTS { handle(&self.attempts, &received).await } else { block_on(play(&self.engine, &received)) };
         let handled = handled.map_err(|error| port(&error))?;
         let is_look = matches!(&received.parcel, Parcel::Own(text) if matches!(serde_json::from_str(text), Ok(Job::Look { .. })));
         self.looks += f64::from(u8::from(is_look && handled == Handled::Committed));

@@ -4,6 +4,7 @@ use crate::access::tokens::{STAGES, event};
 use crate::stand::Stand;
 use keelway_domain::time::Span;
 use keelway_engine::keptn::integrations::{Integration, Subscription, Who};
+use keelway_world::exec::block_on;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -268,7 +269,7 @@ async fn a_registration_without_an_owner_belongs_to_those_of_its_projects() {
     };
     let mut ids = vec![];
     for one in [old("mine", Some(&["shop"])), old("ours", Some(&["shop", "blog"])), old("all", Some(&[])), old("none", None)] {
-        ids.push(engine.integrations().register(&one, |_| true).await.unwrap().0);
+        ids.push(block_on(engine.integrations().register(&one, |_| true)).unwrap().0);
     }
     stand.like("one");
     let mut answers = vec![];
