@@ -32,6 +32,12 @@ suite! {
     plants: "promotions", 1000, simulate, cases: Finder::cases::<Promotes, _>(mistaken);
 }
 
+/// As every suite's own test, and here what takes time goes on in parts, from each of which a fault may be told.
+#[test]
+fn a_fork_of_a_disturbed_case_ends_like_the_case() {
+    Contracts::new(all::<Promotes>(), with(Rider::Disturbed)).hold_in_forks();
+}
+
 #[test]
 fn an_evaluation_after_each_step_changes_nothing() {
     Contracts::new(all::<Promotes>(), with(Rider::Evaluated)).hold();
