@@ -12,7 +12,7 @@ const LATER: Span = Span::minutes(10);
 
 /// Lets a case come to its end that was told while something went wrong.
 pub fn ending(world: &mut PromotionsWorld) -> Vec<String> {
-    while world.passes_time() {}
+    while world.passes_time() || world.mends() {}
     world.story.wait(LATER);
     lines(world)
 }

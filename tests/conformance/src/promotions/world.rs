@@ -213,6 +213,16 @@ impl<H: GitHost> PromotionsWorld<H> {
         self.pipelines.iter().filter_map(|to| self.state(to)).any(mending)
     }
 
+    /// What comes due next, until all that was interrupted is done; `false`: it is, or takes too long.
+    pub fn mends(&mut self) -> bool {
+        let end = *self.mends.get_or_insert(self.story.world.now() + MENDED);
+        let mending = self.is_mending() && self.story.next_timer(end);
+        if !mending {
+            self.mends = None;
+        }
+        mending
+    }
+
     fn end_step(&mut self) {
         match self.rider {
             Rider::Evaluated => self.evaluate_all(),
@@ -277,7 +287,7 @@ impl<H: GitHost> Stand for PromotionsWorld<H> {
             _ => self.story.wait(span),
         }
     }
-    /// What comes due while a step waits; then, until all that was interrupted is done, what comes due next.
+    /// What comes due while a step waits, and then what mends.
     fn passes_time(&mut self) -> bool {
         if self.rider != Rider::Disturbed {
             return false;
@@ -289,12 +299,7 @@ impl<H: GitHost> Stand for PromotionsWorld<H> {
             }
             return true;
         }
-        let end = *self.mends.get_or_insert(self.story.world.now() + MENDED);
-        let mending = self.is_mending() && self.story.next_timer(end);
-        if !mending {
-            self.mends = None;
-        }
-        mending
+        self.mends()
     }
     fn outgoing(&mut self) -> Vec<Value> {
         self.end_step();
