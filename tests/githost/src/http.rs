@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A request.
@@ -159,6 +160,24 @@ impl Page {
         let total = all.len() as u64;
         let skip = usize::try_from((self.page - 1).saturating_mul(self.size)).unwrap_or(usize::MAX);
         (all.into_iter().skip(skip).take(self.size as usize).collect(), total)
+    }
+
+    /// The entries of the page, which alone are rendered, and how many there are on all pages.
+    pub fn shown<T>(self, all: Vec<T>, show: impl FnMut(T) -> Result<Value, Refused>) -> Result<(Vec<Value>, u64), Refused> {
+        let (shown, total) = self.cut(all);
+        Ok((shown.into_iter().map(show).collect::<Result<_, _>>()?, total))
+    }
+
+    /// The page of a list with the links to others, and how many entries there are on all pages.
+    pub fn answer<T>(
+        self,
+        request: &Request,
+        all: Vec<T>,
+        show: impl FnMut(T) -> Result<Value, Refused>,
+    ) -> Result<(Answer, u64), Refused> {
+        let (shown, total) = self.shown(all, show)?;
+        let answer = Answer::json(200, shown);
+        Ok((if let Some(links) = self.links(request, total) { answer.with("link", links) } else { answer }, total))
     }
 
     /// The `Link` header (RFC 8288), if there is more than one page.

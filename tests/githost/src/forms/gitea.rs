@@ -50,7 +50,7 @@ pub(crate) struct Paged {
     pub limit: Option<u64>,
 }
 
-/// Gitea's lists: at most 50 entries on a page, with the total in a header. Only the entries of the page are rendered.
+/// Gitea's lists: at most 50 entries on a page, with the total in a header.
 pub(crate) fn listed<T>(
     request: &Request,
     (page, limit): (Option<u64>, Option<u64>),
@@ -58,8 +58,7 @@ pub(crate) fn listed<T>(
     show: impl FnMut(T) -> Result<Value, Refused>,
 ) -> Answered {
     let page = Page::new(page, limit, 30, 50);
-    let (shown, total) = page.cut(all);
-    let shown: Vec<Value> = shown.into_iter().map(show).collect::<Result<_, _>>()?;
+    let (shown, total) = page.shown(all, show)?;
     let answer = Answer::json(200, shown).with("x-total-count", total.to_string());
     Ok(match links(request, page, total) {
         Some(links) => answer.with("link", links).with("access-control-expose-headers", "Link, X-Total-Count"),

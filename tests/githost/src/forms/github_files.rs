@@ -131,20 +131,14 @@ pub(crate) fn answer(call: &mut Call, (owner, name): (&str, &str), rest: &[&str]
     Ok(addressed(answer, &request.origin))
 }
 
-/// GitHub's lists: 30 entries on a page, at most 100. Only the entries of the page are rendered.
+/// GitHub's lists: 30 entries on a page, at most 100.
 pub(crate) fn listed<T>(
     request: &Request,
     (page, size): (Option<u64>, Option<u64>),
     all: Vec<T>,
     show: impl FnMut(T) -> Result<Value, Refused>,
 ) -> Answered {
-    let page = Page::new(page, size, 30, 100);
-    let (shown, total) = page.cut(all);
-    let answer = Answer::json(200, shown.into_iter().map(show).collect::<Result<Vec<_>, _>>()?);
-    Ok(match page.links(request, total) {
-        Some(links) => answer.with("link", links),
-        None => answer,
-    })
+    Page::new(page, size, 30, 100).answer(request, all, show).map(|(answer, _)| answer)
 }
 
 /// The commit of a name, in the format of [`long`].

@@ -80,18 +80,13 @@ pub(crate) fn listed<T>(
     show: impl FnMut(T) -> Result<Value, Refused>,
 ) -> Answered {
     let page = Page::new(page, size, 20, 100);
-    let (shown, total) = page.cut(all);
-    let shown: Vec<Value> = shown.into_iter().map(show).collect::<Result<_, _>>()?;
+    let (answer, total) = page.answer(request, all, show)?;
     let pages = total.div_ceil(page.size).max(1);
     let next = if page.page < pages { (page.page + 1).to_string() } else { String::new() };
     let previous = if page.page > 1 { (page.page - 1).to_string() } else { String::new() };
-    let answer = Answer::json(200, shown).with("x-total", total.to_string()).with("x-total-pages", pages.to_string());
+    let answer = answer.with("x-total", total.to_string()).with("x-total-pages", pages.to_string());
     let answer = answer.with("x-page", page.page.to_string()).with("x-per-page", page.size.to_string());
-    let answer = answer.with("x-next-page", next).with("x-prev-page", previous);
-    Ok(match page.links(request, total) {
-        Some(links) => answer.with("link", links),
-        None => answer,
-    })
+    Ok(answer.with("x-next-page", next).with("x-prev-page", previous))
 }
 
 /// A refusal in GitLab's format. GitLab's own errors have `message`, those of its API framework `error`.
