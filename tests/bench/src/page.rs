@@ -9,8 +9,8 @@ use crate::report::{Aim, Report};
 use crate::size::Size;
 use axum::Router;
 use keelway_api::Served;
-use keelway_cloud_tests::Problem;
 use keelway_cloud_tests::browser::{self, Browser, Browsers};
+use keelway_cloud_tests::{Ability, Problem};
 use keelway_domain::time::Span;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -31,7 +31,7 @@ enum Shows {
 /// Measures the page, if there is a browser.
 pub fn measure(report: &mut Report, size: &Size, say: &dyn Fn(&str)) -> Result<(), Problem> {
     if !browser::wanted() {
-        report.note("the page was not measured: chromium and chromedriver are not on PATH (Debian: chromium and chromium-driver)");
+        report.note(format!("the page was not measured: {}", Ability::Browser.missing()));
         return Ok(());
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

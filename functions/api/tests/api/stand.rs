@@ -377,6 +377,7 @@ impl Stand {
         let handled = match engine.as_str() {
             promotions::NAME => block_on(play(&self.promotions, &received)),
             deployments::NAME => block_on(play(&self.deployments, &received)),
+            // The world has compiled it for its own sources only.
             evaluations::NAME => block_on(handle(&self.evaluations, &received)),
             promotions::ATTEMPTS => block_on(play(&self.attempts, &received)),
             _ => block_on(play(&self.engine, &received)),
