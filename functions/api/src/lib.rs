@@ -16,6 +16,7 @@ mod kinds;
 mod overview;
 mod page;
 mod pipelines;
+mod ports;
 mod webhooks;
 
 pub use fence::allowed::{Listed, Needs};
@@ -32,8 +33,6 @@ use fence::input::Argument;
 use fence::memory::Memory;
 use fence::route::{Route, served};
 use fence::{identity, pace};
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use keelway_domain::access::Identities;
 use keelway_domain::names::ProjectName;
 use keelway_engine::access::Access;
@@ -43,34 +42,33 @@ use keelway_engine::evaluations::{self, Evaluations, Reading};
 use keelway_engine::keptn::integrations::Integration;
 use keelway_engine::ports::{PortError, Ports};
 use keelway_engine::promotions::{self, Promotions};
+use keelway_engine::protocol::Inbox;
 use keelway_engine::remembered::Remembered;
 use keelway_engine::secrets::Secrets;
 use keelway_engine::sequences::{Limits, Sequences};
 use keelway_engine::webhooks::{self as webhook_deliveries, Webhooks};
 use keelway_outgoing::Guard;
+use ports::AnyPorts;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The API: engines, settings and caches that handlers use. Clones share them.
-pub struct Api<P> {
-    inner: Arc<Inner<P>>,
+#[derive(Clone)]
+pub struct Api {
+    inner: Arc<Inner>,
 }
 
-/// Enables the rule that feeds the queue of webhooks.
-type Feed = Box<dyn Fn() -> BoxFuture<'static, Result<(), PortError>> + Send + Sync>;
-
-struct Inner<P> {
-    engine: Sequences<P>,
-    promotions: Promotions<P>,
-    deployments: Deployments<P>,
-    webhooks: Webhooks<P>,
-    evaluations: Evaluations<P>,
-    access: Access<P>,
+struct Inner {
+    engine: Sequences<AnyPorts>,
+    promotions: Promotions<AnyPorts>,
+    deployments: Deployments<AnyPorts>,
+    webhooks: Webhooks<AnyPorts>,
+    evaluations: Evaluations<AnyPorts>,
+    access: Access<AnyPorts>,
     providers: Option<identity::Providers>,
     paces: (pace::Pace, pace::Pace),
-    secrets: Remembered<P>,
-    feed: Feed,
+    secrets: Remembered<AnyPorts>,
     settings: Settings,
     /// Caches of existing projects and of recent pings, which clients ask for every second.
     projects: Memory<ProjectName>,
@@ -109,28 +107,20 @@ pub struct Paces {
     pub address: u32,
 }
 
-impl<P> Clone for Api<P> {
-    fn clone(&self) -> Self {
-        Self { inner: self.inner.clone() }
-    }
-}
-
 /// Handlers take it as it is.
-impl<P: Ports + 'static> FromRequestParts<Api<P>> for Api<P> {
+impl FromRequestParts<Api> for Api {
     type Rejection = Infallible;
     async fn from_request_parts(_: &mut Parts, api: &Self) -> Result<Self, Infallible> {
         Ok(api.clone())
     }
 }
 
-impl<P: Ports + 'static> Argument for Api<P> {}
+impl Argument for Api {}
 
-impl<P: Ports> Api<P> {
+impl Api {
     /// An API on the engines over these ports.
-    pub fn new(ports: P, limits: Limits, settings: Settings) -> Self
-    where
-        P: Rules + Clone + 'static,
-    {
+    pub fn new(ports: impl Ports + Secrets + Rules + 'static, limits: Limits, settings: Settings) -> Self {
+        let ports = AnyPorts::new(ports);
         let promotions = Promotions::new(ports.clone(), promotions::Limits { retention: limits.retention });
         let deployments = Deployments::new(ports.clone(), settings.deployments.clone());
         let webhooks = Webhooks::new(
@@ -141,11 +131,6 @@ impl<P: Ports> Api<P> {
                 delivers: settings.delivers_webhooks,
             },
         );
-        let rules = ports.clone();
-        let feed: Feed = Box::new(move || {
-            let rules = rules.clone();
-            async move { webhook_deliveries::feed(&rules).await }.boxed()
-        });
         let access = Access::new(ports.clone(), limits.retention);
         let providers = settings.identities.clone().map(|known| identity::Providers::new(known, &settings.guard));
         let paces = (pace::Pace::new(settings.paces.token), pace::Pace::new(settings.paces.address));
@@ -164,28 +149,27 @@ impl<P: Ports> Api<P> {
             providers,
             paces,
             secrets,
-            feed,
             settings,
             projects,
             pings,
         };
         Self { inner: Arc::new(inner) }
     }
-    fn promotions(&self) -> &Promotions<P> {
+    fn promotions(&self) -> &Promotions<AnyPorts> {
         &self.inner.promotions
     }
-    fn deployments(&self) -> &Deployments<P> {
+    fn deployments(&self) -> &Deployments<AnyPorts> {
         &self.inner.deployments
     }
-    fn webhooks(&self) -> &Webhooks<P> {
+    fn webhooks(&self) -> &Webhooks<AnyPorts> {
         &self.inner.webhooks
     }
-    fn evaluations(&self) -> &Evaluations<P> {
+    fn evaluations(&self) -> &Evaluations<AnyPorts> {
         &self.inner.evaluations
     }
     /// Has the rule of the bus feed the queue of webhooks: before the answer to whoever has applied a subscription.
     async fn feed_webhooks(&self) -> Result<(), PortError> {
-        if self.settings().delivers_webhooks { (self.inner.feed)().await } else { Ok(()) }
+        if self.settings().delivers_webhooks { webhook_deliveries::feed(self.webhooks().ports()).await } else { Ok(()) }
     }
     fn providers(&self) -> Option<&identity::Providers> {
         self.inner.providers.as_ref()
@@ -194,13 +178,13 @@ impl<P: Ports> Api<P> {
     fn paces(&self) -> &(pace::Pace, pace::Pace) {
         &self.inner.paces
     }
-    fn access(&self) -> &Access<P> {
+    fn access(&self) -> &Access<AnyPorts> {
         &self.inner.access
     }
-    fn secrets(&self) -> &Remembered<P> {
+    fn secrets(&self) -> &Remembered<AnyPorts> {
         &self.inner.secrets
     }
-    fn engine(&self) -> &Sequences<P> {
+    fn engine(&self) -> &Sequences<AnyPorts> {
         &self.inner.engine
     }
     /// The identity of this installation: account, region and name of the stack. Signed requests contain it.
@@ -220,7 +204,7 @@ impl<P: Ports> Api<P> {
 }
 
 /// Every route.
-fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
+fn routes() -> Vec<Route> {
     let faces = [
         access::routes(),
         keptn::routes(),
@@ -235,12 +219,12 @@ fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
 }
 
 /// Every route, with what it needs.
-pub fn listed<P: Ports + Secrets + Rules + 'static>() -> Vec<Listed> {
-    routes::<P>().iter().flat_map(Route::listed).collect()
+pub fn listed() -> Vec<Listed> {
+    routes().iter().flat_map(Route::listed).collect()
 }
 
 /// All routes, behind the fence and the check of permissions, and the page, which is public.
-pub fn router<P: Ports + Secrets + Rules + 'static>(api: Api<P>) -> Served {
-    let page = from_fn_with_state(api.clone(), page::serve::<P>);
+pub fn router(api: Api) -> Served {
+    let page = from_fn_with_state(api.clone(), page::serve);
     served(routes(), api).behind(|router| router.layer(page))
 }

@@ -8,7 +8,6 @@ use crate::fence::problem::Answer;
 use axum::Json;
 use keelway_domain::access::Need;
 use keelway_engine::access::{Entry, Filter};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::access::{AuditEntry, AuditPage};
 use serde::Deserialize;
 
@@ -33,9 +32,9 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = AuditPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    api: Api<P>,
+    api: Api,
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<AuditPage>> {
     let own = |text: &Option<String>| given(text.as_ref()).map(str::to_owned);

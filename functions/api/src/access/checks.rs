@@ -8,15 +8,17 @@ use axum::Json;
 use axum::http::StatusCode;
 use futures_util::future::try_join_all;
 use keelway_domain::time::Timestamp;
-use keelway_engine::checks::{self, RULES, Rules};
-use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::checks::Rules;
+use keelway_engine::checks::{self, RULES};
+use keelway_engine::ports::Clock;
+use keelway_engine::ports::PortError;
 use keelway_engine::protocol::Inbox;
 use keelway_wire::http::operations::{Checks, InstalledLimits, RoundTrip, RuleState};
 use uuid::Uuid;
 
 /// How the installation is set up, and whether its rules are enabled.
 #[utoipa::path(get, path = "/v1/checks", tag = "operations", responses((status = 200, body = Checks), (status = 400)))]
-pub async fn look<P: Ports + Rules + 'static>(_: Allowed<scope::Read>, api: Api<P>) -> Answer<Json<Checks>> {
+pub(crate) async fn look(_: Allowed<scope::Read>, api: Api) -> Answer<Json<Checks>> {
     let (ports, limits) = (api.engine().ports(), api.engine().limits());
     let state = async |name: &str, on_bus| {
         let state = match ports.enabled(name, on_bus).await? {
@@ -39,7 +41,7 @@ pub async fn look<P: Ports + Rules + 'static>(_: Allowed<scope::Read>, api: Api<
 
 /// Sends an event around: bus, rule, queue, function, table.
 #[utoipa::path(post, path = "/v1/checks", tag = "operations", responses((status = 202, body = RoundTrip), (status = 400)))]
-pub async fn send<P: Ports + 'static>(_: Allowed<scope::Trigger>, api: Api<P>) -> Answer<(StatusCode, Json<RoundTrip>)> {
+pub(crate) async fn send(_: Allowed<scope::Trigger>, api: Api) -> Answer<(StatusCode, Json<RoundTrip>)> {
     let (id, sent) = (Uuid::now_v7(), api.engine().now());
     checks::send(api.engine().ports(), id).await?;
     Ok((StatusCode::ACCEPTED, Json(RoundTrip { id: id.to_string(), sent_at: Some(sent.rfc3339()), arrived_at: None })))
@@ -47,7 +49,7 @@ pub async fn send<P: Ports + 'static>(_: Allowed<scope::Trigger>, api: Api<P>) -
 
 /// Whether an event that was sent around has arrived.
 #[utoipa::path(get, path = "/v1/checks/{id}", tag = "operations", responses((status = 200, body = RoundTrip)))]
-pub async fn arrived<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<RoundTrip>> {
+pub(crate) async fn arrived(_: Allowed<scope::Read>, api: Api, Path(id): Path<String>) -> Answer<Json<RoundTrip>> {
     let id = Uuid::parse_str(&id)
         .map_err(|_| Refused::field("id", format!("{id:?} is not the id that POST /v1/checks answered, a UUID")))?;
     let arrived = checks::arrived(api.engine().ports(), &id).await?;

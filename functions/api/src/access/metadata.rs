@@ -4,7 +4,6 @@ use crate::Api;
 use crate::fence::allowed::{Allowed, scope};
 use crate::fence::bodies::Empty;
 use axum::Json;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::Metadata;
 
 /// The version of Keptn whose API this follows.
@@ -17,7 +16,7 @@ const KEPTN: &str = "1.4.5";
     tag = "access",
     responses((status = 200, body = Metadata))
 )]
-pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, api: Api<P>) -> Json<Metadata> {
+pub(crate) async fn metadata(_: Allowed<scope::AnyToken>, api: Api) -> Json<Metadata> {
     Json(Metadata {
         keptnversion: KEPTN.into(),
         // Otherwise Keptn's command line asks for an upstream repository.
@@ -35,6 +34,6 @@ pub async fn metadata<P: Ports + 'static>(_: Allowed<scope::AnyToken>, api: Api<
     tag = "access",
     responses((status = 200, body = crate::fence::bodies::Empty))
 )]
-pub async fn auth(_: Allowed<scope::AnyToken>) -> Json<Empty> {
+pub(crate) async fn auth(_: Allowed<scope::AnyToken>) -> Json<Empty> {
     Json(Empty {})
 }

@@ -8,12 +8,9 @@ mod operations;
 pub mod tokens;
 
 use crate::fence::route::{Route, route};
-use keelway_engine::checks::Rules;
-use keelway_engine::ports::Ports;
-use keelway_engine::secrets::Secrets;
 
 /// The routes.
-pub fn routes<P: Ports + Secrets + Rules + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     vec![
         route!(metadata::auth),
         route!(metadata::metadata),

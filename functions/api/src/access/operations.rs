@@ -8,7 +8,6 @@ use crate::fence::problem::{Answer, Refused};
 use axum::Json;
 use axum::http::StatusCode;
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::letters::{self, Redrive, Stored};
 use keelway_engine::protocol::{Inbox, invalid};
 use keelway_wire::http::operations::{Day, DeadLetter, DeadLetterPage, InvalidInput, InvalidPage};
@@ -43,11 +42,7 @@ fn unknown(id: &str) -> Refused {
     params(Paging),
     responses((status = 200, body = DeadLetterPage))
 )]
-pub async fn list<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Params(paging): Params<Paging>,
-) -> Answer<Json<DeadLetterPage>> {
+pub(crate) async fn list(_: Allowed<scope::Read>, api: Api, Params(paging): Params<Paging>) -> Answer<Json<DeadLetterPage>> {
     let limit = limit(paging.page_size.as_ref())?;
     let after = place(paging.next_page_key.as_ref(), |key| letters::is_id(key).then_some(key))?;
     let (found, next) = letters::list(api.engine().ports(), after, limit).await?;
@@ -61,7 +56,7 @@ pub async fn list<P: Ports + 'static>(
     tag = "operations",
     responses((status = 200, body = DeadLetter))
 )]
-pub async fn one<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<DeadLetter>> {
+pub(crate) async fn one(_: Allowed<scope::Read>, api: Api, Path(id): Path<String>) -> Answer<Json<DeadLetter>> {
     let found = letters::one(api.engine().ports(), &id).await?;
     found.map(|letter| Json(shown(letter, true))).ok_or_else(|| unknown(&id))
 }
@@ -73,9 +68,9 @@ pub async fn one<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(
     tag = "operations",
     responses((status = 202), (status = 409))
 )]
-pub async fn redrive<P: Ports + 'static>(
+pub(crate) async fn redrive(
     caller: Allowed<scope::Administer, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path(id): Path<String>,
 ) -> Answer<StatusCode> {
     caller.says(format!("sent dead letter {id} again"));
@@ -96,9 +91,9 @@ pub async fn redrive<P: Ports + 'static>(
     tag = "operations",
     responses((status = 204))
 )]
-pub async fn drop_one<P: Ports + 'static>(
+pub(crate) async fn drop_one(
     caller: Allowed<scope::Administer, act::Delete>,
-    api: Api<P>,
+    api: Api,
     Path(id): Path<String>,
 ) -> Answer<StatusCode> {
     caller.says(format!("dropped dead letter {id}"));
@@ -122,11 +117,7 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = InvalidPage))
 )]
-pub async fn of_day<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Params(wanted): Params<Wanted>,
-) -> Answer<Json<InvalidPage>> {
+pub(crate) async fn of_day(_: Allowed<scope::Read>, api: Api, Params(wanted): Params<Wanted>) -> Answer<Json<InvalidPage>> {
     let limit = limit(wanted.page_size.as_ref())?;
     let day = match given(wanted.day.as_ref()) {
         None => api.engine().now(),

@@ -16,7 +16,6 @@ use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::{ProjectName, TokenName};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::access::{Held, Refused as Why};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::access::{GrantState, NewTokenRequest, RotateRequest, TokenAnswer, TokenPage, TokenState, WhoAmI};
 use std::collections::BTreeSet;
 
@@ -34,7 +33,7 @@ const MOST: usize = 50;
     tag = "access",
     responses((status = 200, body = WhoAmI))
 )]
-pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
+pub(crate) async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     let grants = caller.grants.iter().map(granted).collect();
     let expires = caller.ends.map(Timestamp::rfc3339);
     Json(WhoAmI { token: caller.0.token, subject: caller.0.subject, by: caller.0.known, grants, expires })
@@ -48,9 +47,9 @@ pub async fn whoami(caller: Allowed<scope::AnyToken>) -> Json<WhoAmI> {
     params(Paging),
     responses((status = 200, body = TokenPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    api: Api<P>,
+    api: Api,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<TokenPage>> {
     let size = page_size(paging.page_size.as_ref())?;
@@ -67,9 +66,9 @@ pub async fn list<P: Ports + 'static>(
     tag = "access",
     responses((status = 200, body = TokenState))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
 ) -> Answer<Json<TokenState>> {
     let found = match TokenName::new(&name) {
@@ -90,9 +89,9 @@ pub async fn one<P: Ports + 'static>(
     request_body(content = NewTokenRequest, example = json!({"name": "ci", "scopes": ["read", "execute:test"], "projects": ["shop"], "expires": "90d", "note": "runs the tests"})),
     responses((status = 201, body = TokenAnswer), (status = 409))
 )]
-pub async fn create<P: Ports + 'static>(
+pub(crate) async fn create(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
-    api: Api<P>,
+    api: Api,
 
     input::Json(asked): input::Json<NewTokenRequest>,
 ) -> Answer<(StatusCode, Json<TokenAnswer>)> {
@@ -124,9 +123,9 @@ pub async fn create<P: Ports + 'static>(
     request_body(content = Option<RotateRequest>, example = json!({"overlap": "1h"})),
     responses((status = 200, body = TokenAnswer))
 )]
-pub async fn rotate<P: Ports + 'static>(
+pub(crate) async fn rotate(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
 
     input::Maybe(asked): input::Maybe<RotateRequest>,
@@ -159,9 +158,9 @@ pub async fn rotate<P: Ports + 'static>(
     tag = "access",
     responses((status = 204))
 )]
-pub async fn revoke<P: Ports + 'static>(
+pub(crate) async fn revoke(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Token>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
 ) -> Answer<StatusCode> {
     let of = TokenName::new(&name).map_err(|_| unknown(&name))?;

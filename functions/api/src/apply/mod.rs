@@ -17,7 +17,6 @@ use crate::fence::problem::{Answer, Refused};
 use crate::fence::route::{Route, route};
 use crate::kinds::{Called, Context, Document, FILE, How, border};
 use axum::http::HeaderMap;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_wire::http::{Applied, AppliedDocument};
 use keelway_wire::manifest;
@@ -28,7 +27,7 @@ use serde::Deserialize;
 use shipyard::{ShipyardOf, if_match};
 
 /// The routes.
-pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     vec![route!(apply), route!(stored::look)]
 }
 
@@ -53,9 +52,9 @@ pub struct Wanted {
     request_body(description = "Up to 50 documents in YAML or JSON.", content((String = "application/yaml", example = "apiVersion: keelway.dev/v1\nkind: Project\nmetadata:\n  name: shop\n"))),
     responses((status = 200, body = Applied), (status = 404), (status = 409), (status = 412))
 )]
-pub async fn apply<P: Ports + 'static>(
+pub(crate) async fn apply(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Params(wanted): Params<Wanted>,
     headers: HeaderMap,
 
@@ -99,7 +98,7 @@ pub async fn apply<P: Ports + 'static>(
 
 /// Applies one shipyard to a project, whatever its metadata says, and the project with these settings before it. The revision that
 /// is in force then.
-pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: ProjectSettings, text: &str) -> Answer<String> {
+pub(crate) async fn one_shipyard(api: &Api, caller: &Caller, project: ProjectSettings, text: &str) -> Answer<String> {
     let mut parsed = manifest::parse(text, "shipyard");
     if parsed.refused() {
         return Err(refused(parsed.findings));
@@ -116,7 +115,7 @@ pub async fn one_shipyard<P: Ports>(api: &Api<P>, caller: &Caller, project: Proj
 }
 
 /// Checks everything that would be refused, before anything is written.
-async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
+async fn check(api: &Api, caller: &Caller, planned: &[Planned], replaces: Option<&str>) -> Answer<()> {
     border::check(api, caller, planned).await?;
     let mut seen: Vec<(&str, String)> = vec![];
     for document in planned {
@@ -136,7 +135,7 @@ async fn check<P: Ports>(api: &Api<P>, caller: &Caller, planned: &[Planned], rep
 
 /// Applies documents in the order of their dependencies: projects before shipyards, clusters and hosts before pipelines, sources
 /// before configs. The answer has the order of the text.
-async fn store<P: Ports>(api: &Api<P>, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
+async fn store(api: &Api, planned: &[Planned], how: How<'_>) -> Answer<Vec<AppliedDocument>> {
     let mut places: Vec<(usize, &Planned)> = planned.iter().enumerate().collect();
     places.sort_by_key(|(place, planned)| (planned.called().order, *place));
     let mut applied: Vec<(usize, AppliedDocument)> = vec![];

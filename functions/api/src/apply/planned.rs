@@ -8,10 +8,10 @@ use crate::fence::caller::Caller;
 use crate::fence::problem::{Answer, Refused};
 use crate::kinds::border::Outside;
 use crate::kinds::{Called, Context, Document, How};
+use crate::ports::AnyPorts;
 use keelway_domain::access::Need;
 use keelway_domain::border::Counted;
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::refusal::Refusal;
 use keelway_engine::sequences::Sequences;
@@ -68,34 +68,34 @@ impl Document for Planned {
         each!(self, one => one.vouch(vouched));
     }
 
-    async fn outside<P: Ports>(&self, api: &Api<P>) -> Answer<Outside<'_>> {
+    async fn outside(&self, api: &Api) -> Answer<Outside<'_>> {
         each!(self, one => one.outside(api).await)
     }
 
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         each!(self, one => one.validate(api, with).await)
     }
 
-    async fn counted<P: Ports>(&self, api: &Api<P>) -> Answer<Option<(Counted, &str)>> {
+    async fn counted(&self, api: &Api) -> Answer<Option<(Counted, &str)>> {
         each!(self, one => one.counted(api).await)
     }
 
-    async fn count<P: Ports>(&self, api: &Api<P>, most: usize) -> Answer<usize> {
+    async fn count(&self, api: &Api, most: usize) -> Answer<usize> {
         each!(self, one => one.count(api, most).await)
     }
 
-    async fn warnings<P: Ports>(&self, api: &Api<P>) -> Answer<Vec<Finding>> {
+    async fn warnings(&self, api: &Api) -> Answer<Vec<Finding>> {
         each!(self, one => one.warnings(api).await)
     }
 
-    async fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    async fn store(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         each!(self, one => one.store(api, how).await)
     }
 }
 
 /// Which project each document is for.
-pub async fn plan<P: Ports>(
-    engine: &Sequences<P>,
+pub(crate) async fn plan(
+    engine: &Sequences<AnyPorts>,
     caller: &Caller,
     named: Option<&str>,
     documents: Vec<manifest::Document>,
@@ -135,14 +135,14 @@ pub async fn plan<P: Ports>(
 }
 
 /// The projects for which documents may be.
-struct Projects<'a, P> {
-    engine: &'a Sequences<P>,
+struct Projects<'a> {
+    engine: &'a Sequences<AnyPorts>,
     caller: &'a Caller,
     /// The projects that the text declares.
     declared: Vec<ProjectName>,
 }
 
-impl<P: Ports> Projects<'_, P> {
+impl Projects<'_> {
     /// Whether a project is declared in the text or exists. A caller that does not administer it does not learn which.
     async fn find(&self, name: &str) -> Answer<ProjectName> {
         self.caller.check(Need::Administer, Some(name))?;

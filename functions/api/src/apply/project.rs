@@ -6,7 +6,6 @@ use crate::kinds::{Called, Context, Document, How, Known, put};
 use keelway_domain::border::Update;
 use keelway_domain::time::Span;
 use keelway_engine::border::Border;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::refusal::Refusal;
 use keelway_wire::http::AppliedDocument;
@@ -36,11 +35,11 @@ impl Document for ProjectSettings {
         context.projects.push(self);
     }
 
-    async fn validate<P: Ports>(&self, _: &Api<P>, _: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, _: &Api, _: &Context<'_>) -> Answer<()> {
         Ok(self.check()?)
     }
 
-    async fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    async fn store(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         let known = match api.engine().projects().get(&self.name).await {
             Ok(project) => Some(project),
             Err(Refusal::Unknown { .. }) => None,

@@ -8,7 +8,6 @@ use crate::kinds::{Context, Document};
 use axum::http::StatusCode;
 use keelway_domain::border::{Counted, Exceeded};
 use keelway_engine::border::Border;
-use keelway_engine::ports::Ports;
 use std::collections::BTreeMap;
 
 /// The refusal for an exceeded quota.
@@ -17,7 +16,7 @@ fn refused(exceeded: &Exceeded) -> Refused {
 }
 
 /// Refuses new definitions that would exceed the quotas which the documents themselves put in force.
-pub async fn check<P: Ports, D: Document>(api: &Api<P>, documents: &[D]) -> Answer<()> {
+pub(crate) async fn check<D: Document>(api: &Api, documents: &[D]) -> Answer<()> {
     let mut new: BTreeMap<(&str, Counted), (usize, &D)> = BTreeMap::new();
     for document in documents {
         if let Some((of, namespace)) = document.counted(api).await? {

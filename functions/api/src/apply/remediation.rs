@@ -5,7 +5,6 @@ use crate::fence::manifests::refused;
 use crate::fence::problem::{Answer, Refused};
 use crate::kinds::{Called, Context, Document, How, Known, put};
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::refusal::Refusal;
 use keelway_engine::resources::{Forms, Scope};
 use keelway_engine::sequences::remediation::{REMEDIATION, form};
@@ -55,11 +54,11 @@ impl Document for RemediationOf {
         AppliedDocument { kind: "Remediation".into(), name, project, ..AppliedDocument::default() }
     }
 
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         Ok(api.engine().resources().check_scope_with(&self.scope, with.shipyard(&self.project)).await.map(drop)?)
     }
 
-    async fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    async fn store(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         let Self { scope, manifest, .. } = self;
         let known = match api.engine().resources().get(scope, REMEDIATION, None).await {
             Err(Refusal::Unknown { .. }) => None,

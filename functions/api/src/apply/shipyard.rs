@@ -10,7 +10,6 @@ use keelway_domain::border::Act;
 use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::{CARRIED_OUT, DEPLOYMENT_CONFIG, Shipyard};
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::{NewShipyard, blob_id};
 use keelway_wire::http::AppliedDocument;
 use keelway_wire::manifest::{self, ShipyardManifest};
@@ -58,7 +57,7 @@ impl ShipyardOf {
     }
 
     /// Puts it in force, or says what that would change.
-    pub async fn put_in_force<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    pub(crate) async fn put_in_force(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         let new = self.new_one(how.replaces, how.by);
         let replaced = match how.dry_run {
             true => api.engine().check_shipyard((&self.project, true), new).await?,
@@ -94,17 +93,17 @@ impl Document for ShipyardOf {
         context.shipyards.push((&self.project, &self.manifest.shipyard));
     }
 
-    async fn outside<P: Ports>(&self, _: &Api<P>) -> Answer<Outside<'_>> {
+    async fn outside(&self, _: &Api) -> Answer<Outside<'_>> {
         Ok(outside(self.project.as_str(), &self.manifest.shipyard))
     }
 
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         let declared = with.projects.iter().any(|settings| settings.name == self.project);
         api.engine().check_shipyard((&self.project, declared), self.new_one(with.replaces, "")).await?;
         Ok(())
     }
 
-    async fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    async fn store(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         self.put_in_force(api, how).await
     }
 }

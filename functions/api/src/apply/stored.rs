@@ -13,7 +13,6 @@ use axum::Json;
 use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::{BorderGap, BorderPage};
 use keelway_wire::manifest::{
@@ -33,9 +32,9 @@ const SOURCES: u32 = 100;
     params(Wanted),
     responses((status = 200, body = BorderPage))
 )]
-pub async fn look<P: Ports + 'static>(
+pub(crate) async fn look(
     caller: Allowed<scope::Anywhere<scope::Administer>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<BorderPage>> {
@@ -78,14 +77,14 @@ fn begun(key: &str) -> Option<(usize, Option<String>)> {
 }
 
 /// The documents that are searched.
-struct Stored<'a, P> {
-    api: &'a Api<P>,
+struct Stored<'a> {
+    api: &'a Api,
     among: Option<&'a [ProjectName]>,
-    borders: Borders<'a, P>,
+    borders: Borders<'a>,
     gaps: Vec<BorderGap>,
 }
 
-impl<P: Ports> Stored<'_, P> {
+impl Stored<'_> {
     /// Searches a page of a kind. Returns the number of documents, and where the next page begins.
     async fn page(&mut self, kind: &'static str, from: Option<&str>, limit: u32) -> Answer<(usize, Option<String>)> {
         let api = self.api;

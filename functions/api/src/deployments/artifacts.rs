@@ -17,9 +17,8 @@ use keelway_domain::deployments::registry::{ArtifactSource, Origin, is_among};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::border::Border;
 use keelway_engine::deployments::images::Push;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
-use keelway_engine::secrets::{self, Secrets};
+use keelway_engine::secrets;
 use keelway_wire::http::deployments::{ArtifactAction, ArtifactRequest, FieldError};
 use keelway_wire::manifest::ArtifactSourceManifest;
 
@@ -34,9 +33,9 @@ const AHEAD: Span = Span::minutes(5);
     request_body(content = ArtifactRequest, example = json!({"tag": "v1", "digest": "sha256:0000000000000000000000000000000000000000000000000000000000000001", "image": "registry.example.com/shop/cart"})),
     responses((status = 202), (status = 422))
 )]
-pub async fn told<P: Ports + Secrets + 'static>(
+pub(crate) async fn told(
     caller: Allowed<scope::OrSigned<scope::Trigger>, act::Push>,
-    api: Api<P>,
+    api: Api,
 
     path: Result<Path<(String, String)>, Refused>,
     _: Params<Anything>,
@@ -54,7 +53,7 @@ pub async fn told<P: Ports + Secrets + 'static>(
     let (source, body) = if authority == Some(Authority::Token) {
         let named = Named::new(&namespace, &name);
         let Some(source) = source(&api, &named).await? else {
-            return Err(named.unknown::<ArtifactSourceManifest, P>(&api).await?);
+            return Err(named.unknown::<ArtifactSourceManifest>(&api).await?);
         };
         (source, body?)
     } else {
@@ -94,8 +93,8 @@ pub async fn told<P: Ports + Secrets + 'static>(
 }
 
 /// The source of a request with its secret, if the signature is valid.
-async fn signed_by<P: Ports + Secrets>(
-    api: &Api<P>,
+async fn signed_by(
+    api: &Api,
     (namespace, name): (&str, &str),
     parts: &Parts,
     body: Answer<Vec<u8>>,
@@ -110,7 +109,7 @@ async fn signed_by<P: Ports + Secrets>(
 
 /// Checks that an image belongs to the source: a sender may report about the source's repositories only. A source without patterns
 /// accepts the images that its project may use.
-async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: &ArtifactSource, image: &str) -> Answer<()> {
+async fn takes(api: &Api, (namespace, name): (&str, &str), source: &ArtifactSource, image: &str) -> Answer<()> {
     let code = code(image).unwrap_or_else(|| Resource::image(image));
     let (home, refuse) = (api.deployments().home(), |why: String| Refused::invalid(vec![super::error("image", "Invalid", &why)]));
     let patterns = source.takes(&home);
@@ -132,7 +131,7 @@ async fn takes<P: Ports>(api: &Api<P>, (namespace, name): (&str, &str), source: 
 }
 
 /// A source, if there is one.
-async fn source<P: Ports>(api: &Api<P>, named: &Named) -> Answer<Option<ArtifactSource>> {
+async fn source(api: &Api, named: &Named) -> Answer<Option<ArtifactSource>> {
     let Some(at) = named.at() else { return Ok(None) };
     Ok(api.deployments().sources().get(&at).await?.map(|found| found.spec))
 }

@@ -9,7 +9,6 @@ use keelway_domain::deployments::{Command, Refused as Conflict};
 use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::VersionState;
 
 /// A command for a subject.
@@ -30,7 +29,7 @@ pub enum Outcome {
 }
 
 /// Sends a command to the engine, and waits until the state shows the result.
-pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<Outcome> {
+pub(crate) async fn carry(api: &Api, asked: &Asked, view: View) -> Answer<Outcome> {
     match api.deployments().forecast(&asked.to, &view, &asked.command, &asked.note).await? {
         Err(why) => return Ok(Outcome::Refused(Box::new(view), why)),
         Ok(None) => return Ok(Outcome::Done(Box::new(view))),
@@ -47,7 +46,7 @@ pub async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<
 }
 
 /// The result of a command in a state.
-async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<Outcome> {
+async fn seen(api: &Api, asked: &Asked) -> Answer<Outcome> {
     let (_, view) = find(api, &id(&asked.to)).await?;
     if view.state.obeyed.contains(&asked.note.id) {
         return Ok(Outcome::Done(Box::new(view)));

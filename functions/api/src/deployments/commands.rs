@@ -15,7 +15,6 @@ use keelway_domain::deployments::{Command, Latest, Refused as Conflict, change_t
 use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{InstantiateRequest, SteerAnswer, SteerRequest};
 
 const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, proceed, triggers/suspend and triggers/resume";
@@ -30,9 +29,9 @@ const COMMANDS: &str = "instantiate, rollback, pause, resume, cancel, retry, pro
     request_body(content = Option<SteerRequest>, example = json!({"by": "ada", "message": "the fair"})),
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 409), (status = 422))
 )]
-pub async fn steer<P: Ports + 'static>(
+pub(crate) async fn steer(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((of, command)): Path<(String, String)>,
     Extension(request): Extension<RequestId>,
 
@@ -60,9 +59,9 @@ pub async fn steer<P: Ports + 'static>(
     request_body(content = Option<SteerRequest>, example = json!({"by": "ada", "message": "the fair"})),
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 422))
 )]
-pub async fn triggers<P: Ports + 'static>(
+pub(crate) async fn triggers(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((of, command)): Path<(String, String)>,
     Extension(request): Extension<RequestId>,
 
@@ -82,13 +81,7 @@ fn no_command(word: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown command", detail)
 }
 
-async fn ask<P: Ports>(
-    api: &Api<P>,
-    of: &str,
-    command: Command,
-    from: (&Caller, RequestId),
-    asked: &SteerRequest,
-) -> Answer<Response> {
+async fn ask(api: &Api, of: &str, command: Command, from: (&Caller, RequestId), asked: &SteerRequest) -> Answer<Response> {
     let (to, view) = find(api, of).await?;
     if asked.and_what_waits && command != Command::CancelAll {
         return Err(Refused::invalid(vec![error("andWhatWaits", "Invalid", "is for `cancel` only: leave it out")]));
@@ -193,9 +186,9 @@ fn answer(of: &Address, view: &View, before: u64, done: bool) -> SteerAnswer {
     request_body(content = Option<InstantiateRequest>, example = json!({"latest": true, "force": true, "by": "ada"})),
     responses((status = 200, body = SteerAnswer), (status = 202, body = SteerAnswer), (status = 204), (status = 409), (status = 422))
 )]
-pub async fn instantiate<P: Ports + 'static>(
+pub(crate) async fn instantiate(
     caller: Allowed<scope::Trigger, act::Trigger>,
-    api: Api<P>,
+    api: Api,
     Path(of): Path<String>,
     Extension(request): Extension<RequestId>,
 

@@ -12,7 +12,6 @@ use axum::Json;
 use axum::response::Response;
 use keelway_domain::deployments::Config;
 use keelway_engine::deployments::Address;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::Clock;
 use keelway_wire::http::deployments::{ConfigPage, ConfigState};
 use keelway_wire::manifest::DeploymentConfigManifest;
@@ -20,7 +19,7 @@ use keelway_wire::manifest::DeploymentConfigManifest;
 impl Shown for DeploymentConfigManifest {
     type One = Response;
 
-    async fn one<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Option<Response>> {
+    async fn one(api: &Api, of: &Address) -> Answer<Option<Response>> {
         Ok(api.deployments().view(of).await?.map(|view| shape::object(of, &view, &view.applied.definition, None)))
     }
 }
@@ -28,8 +27,8 @@ impl Shown for DeploymentConfigManifest {
 impl Listed for DeploymentConfigManifest {
     type Page = ConfigPage;
 
-    async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<ConfigPage> {
-        let (found, next) = listing.declared::<Self, P>(api).await?;
+    async fn list(api: &Api, listing: &Listing) -> Answer<ConfigPage> {
+        let (found, next) = listing.declared::<Self>(api).await?;
         let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
         let states = api.deployments().states(&addresses).await?;
         let now = api.deployments().now();
@@ -60,7 +59,7 @@ kind_routes! {
     tag = "deployments",
     responses((status = 200, body = ConfigState))
 )]
-pub async fn status<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Json<ConfigState>> {
+pub(crate) async fn status(_: Allowed<scope::Read>, api: Api, Path(id): Path<String>) -> Answer<Json<ConfigState>> {
     let (of, view) = find(&api, &id).await?;
     Ok(Json(shape::config(&of, &view)))
 }

@@ -18,7 +18,6 @@ use keelway_domain::deployments::{
 use keelway_domain::ids::{hash64, sha256_hex};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::deployers::Told;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{
     ClaimAnswer, ClaimRequest, FinishRequest, HeartbeatRequest, ReportAnswer, StrategyAnswer, StrategyRequest, TargetState,
 };
@@ -38,9 +37,9 @@ const CLAIM: usize = 255;
     request_body(content = Option<ClaimRequest>, example = json!({"by": "ci", "claim": "run-7", "lease": "90s"})),
     responses((status = 200, body = ClaimAnswer), (status = 409))
 )]
-pub async fn claim<P: Ports + 'static>(
+pub(crate) async fn claim(
     caller: Allowed<scope::Execute, act::Claim>,
-    api: Api<P>,
+    api: Api,
 
     Path(name): Path<String>,
     headers: HeaderMap,
@@ -85,9 +84,9 @@ pub async fn claim<P: Ports + 'static>(
     request_body(content = Option<HeartbeatRequest>, example = json!({"running": true, "message": "1 of 3", "targets": {"eu": {"status": "Running"}}})),
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
-pub async fn heartbeat<P: Ports + 'static>(
+pub(crate) async fn heartbeat(
     _: Allowed<scope::OfAttempt>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<HeartbeatRequest>,
@@ -108,9 +107,9 @@ pub async fn heartbeat<P: Ports + 'static>(
     request_body(content = Option<StrategyRequest>, example = json!({"until": 50})),
     responses((status = 200, body = StrategyAnswer), (status = 409))
 )]
-pub async fn strategy<P: Ports + 'static>(
+pub(crate) async fn strategy(
     _: Allowed<scope::OfAttempt>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(asked): input::Maybe<StrategyRequest>,
@@ -154,9 +153,9 @@ fn carried(told: &Told) -> Answer<StrategyAnswer> {
     request_body(content = Option<FinishRequest>, example = json!({"exitCode": 0})),
     responses((status = 200, body = ReportAnswer), (status = 409))
 )]
-pub async fn finish<P: Ports + 'static>(
+pub(crate) async fn finish(
     _: Allowed<scope::OfAttempt>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     headers: HeaderMap,
     input::Maybe(said): input::Maybe<FinishRequest>,

@@ -10,7 +10,6 @@ use axum::response::Response;
 use keelway_domain::deployments::definition::Trigger;
 use keelway_domain::deployments::{Images, generate as next, resolve};
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::FieldError;
 
 /// The config with its newest images, as its next version. Nothing is stored.
@@ -20,7 +19,7 @@ use keelway_wire::http::deployments::FieldError;
     tag = "deployments",
     responses((status = 200, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 422))
 )]
-pub async fn generate<P: Ports + 'static>(_: Allowed<scope::Read>, api: Api<P>, Path(id): Path<String>) -> Answer<Response> {
+pub(crate) async fn generate(_: Allowed<scope::Read>, api: Api, Path(id): Path<String>) -> Answer<Response> {
     let (of, view) = find(&api, &id).await?;
     let errors = unresolved(&view);
     if !errors.is_empty() {

@@ -15,7 +15,6 @@ use keelway_domain::level::Level as _;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::deployments::everywhere::Order;
 use keelway_engine::deployments::{Address, Damaged};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::Clock;
 use keelway_wire::http::deployments::{ConfigAuditPage, VersionPage, VersionState};
 use serde::Deserialize;
@@ -34,9 +33,9 @@ fn page(deployments: Vec<VersionState>, next: Option<String>, limit: u32, now: T
     tag = "deployments",
     responses((status = 200, body = VersionState))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     _: Allowed<(scope::Read, scope::Execute)>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
 ) -> Answer<Json<VersionState>> {
     let (of, n) = version(&name).ok_or_else(|| no_version(&name))?;
@@ -51,7 +50,7 @@ pub fn no_version(name: &str) -> Refused {
 }
 
 /// A version with its snapshot.
-pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Option<VersionState>> {
+pub(crate) async fn shown(api: &Api, of: &Address, n: u64) -> Answer<Option<VersionState>> {
     tracing::Span::current().record("project", &of.namespace);
     let Some(state) = api.deployments().states(std::slice::from_ref(of)).await?.pop().flatten() else { return Ok(None) };
     if n < state.oldest {
@@ -80,9 +79,9 @@ pub async fn shown<P: Ports>(api: &Api<P>, of: &Address, n: u64) -> Answer<Optio
     params(Paging),
     responses((status = 200, body = VersionPage))
 )]
-pub async fn of_config<P: Ports + 'static>(
+pub(crate) async fn of_config(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<VersionPage>> {
@@ -107,9 +106,9 @@ pub async fn of_config<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ConfigAuditPage))
 )]
-pub async fn audit<P: Ports + 'static>(
+pub(crate) async fn audit(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(id): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ConfigAuditPage>> {
@@ -141,9 +140,9 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = VersionPage))
 )]
-pub async fn everywhere<P: Ports + 'static>(
+pub(crate) async fn everywhere(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<VersionPage>> {

@@ -23,8 +23,6 @@ use axum::http::StatusCode;
 use keelway_domain::deployments::Refused as Conflict;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
-use keelway_engine::secrets::Secrets;
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::manifest::DeploymentConfigManifest;
 
@@ -36,7 +34,7 @@ const MESSAGE: usize = 2000;
 const NAME: usize = 100;
 
 /// The routes.
-pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     let routes = vec![
         route!(write::put).once(),
         route!(configs::status),
@@ -67,14 +65,14 @@ fn id(of: &Address) -> String {
 }
 
 /// The config with an id.
-async fn find<P: Ports>(api: &Api<P>, id: &str) -> Answer<(Address, View)> {
+async fn find(api: &Api, id: &str) -> Answer<(Address, View)> {
     let named = Named::by_id(id);
     if let Some(of) = named.at()
         && let Some(view) = api.deployments().view(&of).await?
     {
         return Ok((of, view));
     }
-    Err(named.unknown::<DeploymentConfigManifest, P>(api).await?)
+    Err(named.unknown::<DeploymentConfigManifest>(api).await?)
 }
 
 /// A refusal of the engine: 404 or 409. Callers that can report "nothing to do" treat that case separately.

@@ -12,7 +12,6 @@ use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::manifest::render;
 use serde_json::Value;
@@ -55,8 +54,8 @@ pub struct Prepared {
 }
 
 /// Checks a rollback. The inner error lists everything that is wrong with it.
-pub async fn prepare<P: Ports>(
-    api: &Api<P>,
+pub(crate) async fn prepare(
+    api: &Api,
     (of, view): (Address, View),
     wish: &Wish,
     note: Note,
@@ -159,8 +158,8 @@ struct Needed<'a> {
 }
 
 /// Images that were deleted at their source, and images without a known source.
-async fn images<P: Ports>(
-    api: &Api<P>,
+async fn images(
+    api: &Api,
     of: &Address,
     back: &Back,
     (present, candidate): (&Definition, &Definition),
@@ -208,7 +207,7 @@ async fn images<P: Ports>(
 type Sources = BTreeMap<(String, String), ArtifactSource>;
 
 /// The sources that may know the images: those of the triggers, and those of the namespace.
-async fn sources<P: Ports>(api: &Api<P>, of: &Address, definitions: &[&Definition]) -> Answer<Sources> {
+async fn sources(api: &Api, of: &Address, definitions: &[&Definition]) -> Answer<Sources> {
     let watched = definitions.iter().flat_map(|definition| definition.watched());
     let names: BTreeSet<(String, String)> = watched.map(|tag| (tag.namespace.clone(), tag.name.clone())).collect();
     let (listed, _) = api.deployments().sources().page(&of.namespace, None, SOURCES).await?;

@@ -19,7 +19,6 @@ use keelway_domain::ids::hash64;
 use keelway_domain::note::Note;
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{
     DeploymentConfigRollback, FieldError, OneRollback, RollbackAnswer, RollbackRequest, RollbacksAnswer, RollbacksRequest,
 };
@@ -53,9 +52,9 @@ fn back(config: Option<bool>, application: Option<bool>, allow_failed: bool) -> 
     request_body(content = Option<crate::fence::bodies::AnyRollback>, example = json!({"notes": "broken", "by": "ada"})),
     responses((status = 200, body = RollbackAnswer), (status = 202, body = RollbackAnswer), (status = 409), (status = 422))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     caller: Allowed<scope::Trigger, act::Trigger>,
-    api: Api<P>,
+    api: Api,
     Path(of): Path<String>,
     Extension(id): Extension<RequestId>,
 
@@ -116,8 +115,8 @@ fn shipped(asked: DeploymentConfigRollback, of: &Address) -> Answer<Wish> {
 }
 
 /// Rolls one config back, or says what that would do.
-pub async fn roll_back<P: Ports>(
-    api: &Api<P>,
+pub(crate) async fn roll_back(
+    api: &Api,
     found: (Address, View),
     wish: Wish,
     (caller, RequestId(request)): (&Caller, RequestId),
@@ -178,7 +177,7 @@ fn answer(prepared: &Prepared) -> RollbackAnswer {
 
 /// Sends a rollback to the engine, and waits until the state shows the result. It may still be refused, if the state has changed
 /// meanwhile.
-async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(RollbackAnswer, Option<Refused>)> {
+async fn carry_out(api: &Api, prepared: Prepared) -> Answer<(RollbackAnswer, Option<Refused>)> {
     let shown = answer(&prepared);
     let Prepared { of, view, command, note, .. } = prepared;
     let before = view.state.latest;
@@ -205,9 +204,9 @@ async fn carry_out<P: Ports>(api: &Api<P>, prepared: Prepared) -> Answer<(Rollba
     request_body(content = RollbacksRequest, example = json!({"rollbacks": [{"id": "shop:cart"}], "notes": "back to Monday", "by": "ada", "dryRun": true})),
     responses((status = 200, body = RollbacksAnswer), (status = 422))
 )]
-pub async fn several<P: Ports + 'static>(
+pub(crate) async fn several(
     caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
-    api: Api<P>,
+    api: Api,
     Extension(RequestId(request)): Extension<RequestId>,
 
     input::Json(asked): input::Json<RollbacksRequest>,

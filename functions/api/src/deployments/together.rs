@@ -8,13 +8,12 @@ use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::template::with_images;
 use keelway_domain::deployments::together::{APP, Side, one_sided};
 use keelway_engine::deployments::Address;
-use keelway_engine::ports::Ports;
 
 /// The most configs of a namespace that are compared.
 const COMPARED: u32 = 200;
 
 /// The warnings for each of the rollbacks.
-pub async fn warnings<P: Ports>(api: &Api<P>, all: &[Prepared]) -> Answer<Vec<Vec<String>>> {
+pub(crate) async fn warnings(api: &Api, all: &[Prepared]) -> Answer<Vec<Vec<String>>> {
     let mut told = vec![];
     for prepared in all {
         told.push(match prepared.present.labels.get(APP) {
@@ -25,7 +24,7 @@ pub async fn warnings<P: Ports>(api: &Api<P>, all: &[Prepared]) -> Answer<Vec<Ve
     Ok(told)
 }
 
-async fn about<P: Ports>(api: &Api<P>, all: &[Prepared], prepared: &Prepared, app: &str) -> Answer<Vec<String>> {
+async fn about(api: &Api, all: &[Prepared], prepared: &Prepared, app: &str) -> Answer<Vec<String>> {
     let Prepared { of, present, candidate, .. } = prepared;
     let changes = Side { name: &of.name, before: present, after: candidate };
     let (found, more) = api.deployments().configs().page(&of.namespace, None, COMPARED).await?;

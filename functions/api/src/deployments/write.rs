@@ -21,7 +21,6 @@ use keelway_domain::deployments::{Applied, Request, Why, generate};
 use keelway_engine::deployments::Address;
 use keelway_engine::deployments::configs::{Over, Wanted};
 use keelway_engine::deployments::views::View;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Outcome;
 use keelway_wire::http::deployments::{FieldError, RollbackRequest};
 use keelway_wire::manifest::{self, DeploymentConfigManifest};
@@ -45,9 +44,9 @@ pub struct Query {
     request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
     responses((status = 200, body = crate::fence::bodies::ConfigOrRollback, headers(("ETag" = String))), (status = 202, body = keelway_wire::http::deployments::RollbackAnswer), (status = 409), (status = 422))
 )]
-pub async fn put<P: Ports + 'static>(
+pub(crate) async fn put(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(id): Path<String>,
     Params(query): Params<Query>,
     Extension(request): Extension<RequestId>,
@@ -87,9 +86,9 @@ pub async fn put<P: Ports + 'static>(
     request_body(content((crate::fence::bodies::DeploymentConfigObject = "application/json", example = json!({"kind": "DeploymentConfig", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"strategy": {"type": "Custom"}, "triggers": [{"type": "ConfigChange"}], "template": {"spec": {"containers": [{"name": "web", "image": "registry.example.com/shop/web:1"}]}}}})), (String = "application/yaml"))),
     responses((status = 201, body = crate::fence::bodies::DeploymentConfigObject, headers(("ETag" = String))), (status = 409), (status = 422))
 )]
-pub async fn create<P: Ports + 'static>(
+pub(crate) async fn create(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Params(query): Params<Query>,
     Extension(RequestId(asked)): Extension<RequestId>,
 
@@ -107,9 +106,9 @@ pub async fn create<P: Ports + 'static>(
     written(&api, &of, outcome, StatusCode::CREATED).await
 }
 
-async fn written<P: Ports>(api: &Api<P>, of: &Address, outcome: Outcome, status: StatusCode) -> Answer<Response> {
+async fn written(api: &Api, of: &Address, outcome: Outcome, status: StatusCode) -> Answer<Response> {
     match outcome {
-        Outcome::Conflict(0) => Err(unknown::<DeploymentConfigManifest, P>(api, &of.namespace, &of.name).await?),
+        Outcome::Conflict(0) => Err(unknown::<DeploymentConfigManifest>(api, &of.namespace, &of.name).await?),
         Outcome::Conflict(version) => Err(conflict(of, version)),
         Outcome::TooLarge | Outcome::TooMany => Err(too_large("deployment config", of)),
         Outcome::Changed(_) | Outcome::Unchanged(_) => {
@@ -160,7 +159,7 @@ fn one_config(text: &str) -> Answer<Box<DeploymentConfigManifest>> {
 }
 
 /// The definition with the caller's vouch, if all resources that it names are permitted.
-async fn applied_by<P: Ports>(api: &Api<P>, caller: &Caller, mut manifest: DeploymentConfigManifest) -> Answer<Definition> {
+async fn applied_by(api: &Api, caller: &Caller, mut manifest: DeploymentConfigManifest) -> Answer<Definition> {
     definition(&manifest)?;
     manifest.vouch(caller.administers_everything());
     border::check_one(api, caller, &manifest.outside(api).await?).await?;

@@ -7,7 +7,6 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::ids::hash64;
 use keelway_engine::access::Entry;
-use keelway_engine::ports::Ports;
 
 /// The part of an entry that is known before the request is handled.
 pub struct About {
@@ -27,7 +26,7 @@ impl About {
 }
 
 /// Stores the entry of a successful request before the answer is sent. If that fails, the client is told to repeat the request.
-pub async fn keep<P: Ports>(api: &Api<P>, caller: &Caller, about: About, response: Response) -> Response {
+pub(crate) async fn keep(api: &Api, caller: &Caller, about: About, response: Response) -> Response {
     let Told { action, key, by, id, project, others, what, note, nothing } = caller.told().clone();
     let action = if action.is_empty() { about.act } else { action };
     let replayed = response.extensions().get::<Replayed>().is_some();

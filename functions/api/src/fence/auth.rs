@@ -20,7 +20,6 @@ use keelway_domain::ids::sha256_hex;
 use keelway_domain::names::TokenName;
 use keelway_domain::time::Span;
 use keelway_engine::access::Verdict;
-use keelway_engine::ports::Ports;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -74,11 +73,7 @@ pub enum Authority {
 }
 
 /// Identifies the caller, checks the permission, calls the handler, and writes the audit.
-pub async fn check<P: Ports + 'static>(
-    State((api, listed)): State<(Api<P>, Arc<[Listed]>)>,
-    request: Request,
-    next: Next,
-) -> Response {
+pub(crate) async fn check(State((api, listed)): State<(Api, Arc<[Listed]>)>, request: Request, next: Next) -> Response {
     let now = api.access().now();
     let counted = request.extensions().get::<Client>().map(|client| client.as_str().to_owned()).unwrap_or_default();
     if let Some(after) = api.paces().1.too_many(&counted, now) {
@@ -195,7 +190,7 @@ fn credential(headers: &HeaderMap) -> Answer<Option<&str>> {
 }
 
 /// The holder of this token.
-async fn known<P: Ports>(api: &Api<P>, credential: Answer<Option<&str>>) -> Answer<Caller> {
+async fn known(api: &Api, credential: Answer<Option<&str>>) -> Answer<Caller> {
     let refused = |detail: &str| Refused::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
     let text = credential?.ok_or_else(|| refused("the header x-token is missing: send the API token in it"))?;
     if api.settings().tokens.accept(text.as_bytes()) {

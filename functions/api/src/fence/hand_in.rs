@@ -12,7 +12,7 @@ const LOOK_AT_MOST: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// Of reading the state.
-pub async fn outcome<T, E, F>(patience: Duration, look: impl Fn() -> F) -> Result<Option<T>, E>
+pub(crate) async fn outcome<T, E, F>(patience: Duration, look: impl Fn() -> F) -> Result<Option<T>, E>
 where
     F: Future<Output = Result<Option<T>, E>>,
 {

@@ -94,7 +94,7 @@ impl Providers {
     ///
     /// # Errors
     /// 401, with what is wrong with the token; 503 if the provider's keys cannot be read now.
-    pub async fn accept(&self, token: &str, now: Timestamp) -> Answer<Caller> {
+    pub(crate) async fn accept(&self, token: &str, now: Timestamp) -> Answer<Caller> {
         let header = decode_header(token).map_err(|_| refused("cannot be read"))?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(refused("is signed in a way that does not count: the provider has to sign with a key that it publishes"));

@@ -54,7 +54,7 @@ pub fn read<T: DeserializeOwned>(value: Value) -> Answer<T> {
 }
 
 /// The bytes of a body that is JSON by its content type.
-pub async fn json_body(request: Request) -> Answer<Vec<u8>> {
+pub(crate) async fn json_body(request: Request) -> Answer<Vec<u8>> {
     let kind = media_type(request.headers());
     let json = kind.is_empty() || kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
     if !json {
@@ -97,7 +97,7 @@ impl<S: Send + Sync> FromRequest<S> for Text {
 }
 
 /// The bytes of a body that is not too large.
-pub async fn body(headers: &HeaderMap, body: Body) -> Answer<Vec<u8>> {
+pub(crate) async fn body(headers: &HeaderMap, body: Body) -> Answer<Vec<u8>> {
     let told = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let too_large = || Refused::too_large(format!("the body is larger than {MAX_BODY} bytes (1 MiB): send less at once"));
     if told.is_some_and(|told| told > MAX_BODY) {
@@ -175,7 +175,7 @@ impl Argument for HeaderMap {}
 impl Argument for Request {}
 
 /// Refuses a request with parameters: its handler takes none. A path that cannot be read is refused before, by the handler.
-pub async fn without_parameters(request: Request, next: Next) -> Response {
+pub(crate) async fn without_parameters(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let path = RawPathParams::from_request_parts(&mut parts, &()).await;
     let readable = !matches!(path, Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)));

@@ -48,7 +48,7 @@ pub struct NoUri(pub String);
 pub struct Mounted(pub String);
 
 /// Logs, renders refusals, and stops panics.
-pub async fn fence(mut request: Request, next: Next) -> Response {
+pub(crate) async fn fence(mut request: Request, next: Next) -> Response {
     let no_uri = request.extensions_mut().remove::<NoUri>();
     let started = Instant::now();
     let path = request.uri().path().to_owned();
@@ -85,13 +85,13 @@ fn with_headers(mut rendered: Response, from: &Response) -> Response {
 }
 
 /// The answer to an unknown path.
-pub async fn unknown_path(uri: Uri) -> Refused {
+pub(crate) async fn unknown_path(uri: Uri) -> Refused {
     let detail = format!("there is nothing at {}: the API's paths begin with /v1/, docs/api.md lists them", short(uri.path()));
     Refused::new(StatusCode::NOT_FOUND, "unknown path", detail)
 }
 
 /// The answer to a method that a path does not have.
-pub async fn wrong_method(request: Request) -> Refused {
+pub(crate) async fn wrong_method(request: Request) -> Refused {
     let detail =
         format!("{} does not take {}: the header Allow lists what it takes", short(request.uri().path()), request.method());
     Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method not allowed", detail)

@@ -14,7 +14,6 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::ids::{hash64, sha256_hex};
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::repeated::{Keyed, Known};
 use serde::{Deserialize, Serialize};
 
@@ -42,11 +41,11 @@ struct Remembered {
 }
 
 /// Answers a repeated request with the stored answer, and gives every other request its id.
-pub async fn check<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(api): State<Api>, request: Request, next: Next) -> Response {
     handle(&api, request, next).await.unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn handle<P: Ports>(api: &Api<P>, mut request: Request, next: Next) -> Answer<Response> {
+async fn handle(api: &Api, mut request: Request, next: Next) -> Answer<Response> {
     // A signed request has a nonce instead, and its signature does not cover this header.
     let has_token = request.extensions().get() == Some(&Authority::Token);
     let key = if has_token { key(request.headers())? } else { None };
@@ -98,7 +97,7 @@ async fn answered(keyed: Keyed, response: Response) -> Answer<Response> {
 }
 
 /// Stores an answer after the audit has its entry: if the entry could not be written, a repetition is handled again.
-pub async fn remember<P: Ports>(api: &Api<P>, mut response: Response) -> Response {
+pub(crate) async fn remember(api: &Api, mut response: Response) -> Response {
     let Some(ToRemember(keyed, answer)) = response.extensions_mut().remove() else { return response };
     match api.promotions().remember_answer(&keyed, &answer).await {
         Ok(()) => response,

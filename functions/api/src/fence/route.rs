@@ -9,8 +9,6 @@ use axum::Router;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, any};
-use keelway_engine::ports::Ports;
-use keelway_engine::secrets::Secrets;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
@@ -19,22 +17,22 @@ use utoipa_axum::PathItemExt;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 
 /// A route of the API.
-pub struct Route<P> {
+pub struct Route {
     /// The paths. All after the first are aliases.
     paths: Vec<String>,
     method: &'static str,
     needs: Needs,
     act: &'static str,
     parameters: bool,
-    handler: MethodRouter<Api<P>>,
+    handler: MethodRouter<Api>,
     once: bool,
     /// The description is made on the first request for the document, so that cold starts do not pay for it.
-    described: fn() -> UtoipaMethodRouter<Api<P>>,
+    described: fn() -> UtoipaMethodRouter<Api>,
 }
 
-impl<P: Ports + 'static> Route<P> {
+impl Route {
     /// The route of a handler, which is described by `D`. One that is described with several methods takes every method.
-    pub fn new<D: utoipa::Path, H: Handler<T, Api<P>>, T: Says>(handler: H, described: fn() -> UtoipaMethodRouter<Api<P>>) -> Self {
+    pub fn new<D: utoipa::Path, H: Handler<T, Api>, T: Says>(handler: H, described: fn() -> UtoipaMethodRouter<Api>) -> Self {
         let (method, handler) = match D::methods().as_slice() {
             [one] => (name(one), MethodRouter::new().on(one.to_method_filter(), handler)),
             _ => ("ANY", any(handler)),
@@ -75,16 +73,16 @@ impl<P: Ports + 'static> Route<P> {
     }
 
     /// Adds it to the router.
-    fn serve(self, router: Router<Api<P>>, api: &Api<P>) -> Router<Api<P>> {
+    fn serve(self, router: Router<Api>, api: &Api) -> Router<Api> {
         let handler = match self.once {
-            true => self.handler.layer(from_fn_with_state(api.clone(), repeated::check::<P>)),
+            true => self.handler.layer(from_fn_with_state(api.clone(), repeated::check)),
             false => self.handler,
         };
         self.paths.iter().fold(router, |router, path| router.route(path, handler.clone()))
     }
 
     /// Adds it to the document.
-    pub fn describe(&self, document: OpenApiRouter<Api<P>>) -> OpenApiRouter<Api<P>> {
+    pub fn describe(&self, document: OpenApiRouter<Api>) -> OpenApiRouter<Api> {
         let (schemas, mut described, handler) = (self.described)();
         if let Some(operations) = described.paths.get(self.path()).cloned() {
             described.paths.extend(self.paths.iter().map(|path| (path.clone(), operations.clone())));
@@ -120,13 +118,13 @@ impl Served {
 }
 
 /// These routes, behind the fence and the check of who may use them.
-pub fn served<P: Ports + Secrets + 'static>(routes: Vec<Route<P>>, api: Api<P>) -> Served {
+pub fn served(routes: Vec<Route>, api: Api) -> Served {
     let listed: Arc<[Listed]> = routes.iter().flat_map(Route::listed).collect();
     let router = routes.into_iter().fold(Router::new(), |router, route| route.serve(router, &api));
     let router = router
         .fallback(super::unknown_path)
         .method_not_allowed_fallback(super::wrong_method)
-        .layer(from_fn_with_state((api.clone(), listed), auth::check::<P>))
+        .layer(from_fn_with_state((api.clone(), listed), auth::check))
         .layer(from_fn(super::fence));
     Served(router.with_state(api))
 }

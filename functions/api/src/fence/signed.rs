@@ -7,9 +7,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use keelway_domain::ids::hash64;
 use keelway_domain::time::Span;
-use keelway_engine::ports::{PortError, Ports};
+use keelway_engine::ports::PortError;
 use keelway_engine::promotions::{Address, limit};
-use keelway_engine::secrets::{self, SecretText, Secrets};
+use keelway_engine::secrets::Secrets;
+use keelway_engine::secrets::{self, SecretText};
 use keelway_wire::signature::{Keys, Request, SKEW, Signed};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
@@ -27,7 +28,7 @@ pub fn refusal() -> Refused {
 ///
 /// # Errors
 /// 429 if the client sends too many requests; 503 if they cannot be counted now.
-pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()> {
+pub(crate) async fn admit(api: &Api, client: Option<&Client>) -> Answer<()> {
     let client = client.map_or("", Client::as_str);
     match api.promotions().too_many_requests(client).await? {
         None => Ok(()),
@@ -45,7 +46,7 @@ pub async fn admit<P: Ports>(api: &Api<P>, client: Option<&Client>) -> Answer<()
 ///
 /// # Errors
 /// As [`admit`].
-pub async fn admit_webhook<P: Ports>(api: &Api<P>, host: &str, client: Option<&Client>) -> Answer<()> {
+pub(crate) async fn admit_webhook(api: &Api, host: &str, client: Option<&Client>) -> Answer<()> {
     match api.promotions().too_many_webhooks(host, client.map_or("", Client::as_str)).await? {
         None => Ok(()),
         Some(after) => {
@@ -63,7 +64,7 @@ pub async fn admit_webhook<P: Ports>(api: &Api<P>, host: &str, client: Option<&C
 ///
 /// # Errors
 /// 429; or 503 if they cannot be counted now.
-pub async fn admit_unless_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
+pub(crate) async fn admit_unless_refused(api: &Api, about: &str, client: Option<&Client>) -> Answer<()> {
     match api.promotions().too_many_refused(about, client.map_or("", Client::as_str)).await? {
         None => Ok(()),
         Some(after) => {
@@ -81,7 +82,7 @@ pub async fn admit_unless_refused<P: Ports>(api: &Api<P>, about: &str, client: O
 ///
 /// # Errors
 /// It cannot be counted now.
-pub async fn count_refused<P: Ports>(api: &Api<P>, about: &str, client: Option<&Client>) -> Answer<()> {
+pub(crate) async fn count_refused(api: &Api, about: &str, client: Option<&Client>) -> Answer<()> {
     Ok(api.promotions().count_refused(about, client.map_or("", Client::as_str)).await?)
 }
 
@@ -97,12 +98,7 @@ pub struct Signer {
 ///
 /// # Errors
 /// [`refusal`]; or the secret or the nonces cannot be read now.
-pub async fn check<P: Ports + Secrets>(
-    api: &Api<P>,
-    (of, environment): (&Address, &str),
-    parts: &Parts,
-    body: &[u8],
-) -> Answer<Signer> {
+pub(crate) async fn check(api: &Api, (of, environment): (&Address, &str), parts: &Parts, body: &[u8]) -> Answer<Signer> {
     let signed = presented(api, parts)?;
     let short = secret_of(api, of, environment).await?.ok_or_else(refusal)?;
     verify(api, signed, &secrets::name(&of.namespace, &short), (parts, body)).await
@@ -112,7 +108,7 @@ pub async fn check<P: Ports + Secrets>(
 ///
 /// # Errors
 /// [`refusal`]
-pub fn presented<P: Ports>(api: &Api<P>, parts: &Parts) -> Answer<Signed> {
+pub fn presented(api: &Api, parts: &Parts) -> Answer<Signed> {
     let signed = Signed::read(|name| once(&parts.headers, name)).ok_or_else(refusal)?;
     signed.in_time(api.promotions().now()).ok_or_else(refusal)?;
     Ok(signed)
@@ -122,12 +118,7 @@ pub fn presented<P: Ports>(api: &Api<P>, parts: &Parts) -> Answer<Signed> {
 ///
 /// # Errors
 /// As [`check`].
-pub async fn verify<P: Ports + Secrets>(
-    api: &Api<P>,
-    signed: Signed,
-    name: &str,
-    (parts, body): (&Parts, &[u8]),
-) -> Answer<Signer> {
+pub(crate) async fn verify(api: &Api, signed: Signed, name: &str, (parts, body): (&Parts, &[u8])) -> Answer<Signer> {
     let now = api.promotions().now();
     let secret = read(api, name).await?.ok_or_else(refusal)?;
     let keys = Keys::read(secret.expose()).ok_or_else(refusal)?;
@@ -167,7 +158,7 @@ fn once<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
 
 /// The secret of the promotion into an environment. The settings of an environment replace those of the pipeline, including the
 /// secret.
-async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> Answer<Option<String>> {
+async fn secret_of(api: &Api, of: &Address, environment: &str) -> Answer<Option<String>> {
     let Some(applied) = api.promotions().definition(of).await? else { return Ok(None) };
     let definition = &applied.spec;
     let settings = match definition.environment(environment) {
@@ -178,7 +169,7 @@ async fn secret_of<P: Ports>(api: &Api<P>, of: &Address, environment: &str) -> A
 }
 
 /// Reads a secret. One that must not be read counts as missing.
-pub async fn read<P: Ports + Secrets>(api: &Api<P>, name: &str) -> Answer<Option<SecretText>> {
+pub(crate) async fn read(api: &Api, name: &str) -> Answer<Option<SecretText>> {
     match api.secrets().secret(name).await {
         Err(error @ PortError::Refused { .. }) => {
             tracing::error!(secret = name, %error, "a secret cannot be read");

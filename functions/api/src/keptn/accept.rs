@@ -10,6 +10,7 @@ use crate::keptn::approvals;
 use crate::keptn::binding::Sent;
 use crate::keptn::overrides::{self, AtTrigger};
 use crate::keptn::told::triggered;
+use crate::ports::AnyPorts;
 use axum::extract::Extension;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -22,7 +23,7 @@ use keelway_domain::sequences::{content, identity};
 use keelway_domain::shipyard::APPROVAL;
 use keelway_engine::evaluations::CONFIGURE;
 use keelway_engine::keptn::preflight::Preflight;
-use keelway_engine::ports::Ports;
+use keelway_engine::ports::Clock;
 use keelway_engine::protocol::Inbox;
 use keelway_engine::sequences::{MAX_DECISION_BYTES, Sequences};
 use keelway_engine::table::{self, Items};
@@ -68,9 +69,9 @@ pub const TOLD: usize = 1000;
         (status = 200, body = crate::fence::bodies::EventAnswer), (status = 202, body = keelway_wire::http::Decided), (status = 404), (status = 409), (status = 422)
     )
 )]
-pub async fn accept<P: Ports + 'static>(
+pub(crate) async fn accept(
     caller: Allowed<scope::Anywhere<(scope::Trigger, scope::Execute, scope::Approve)>>,
-    api: Api<P>,
+    api: Api,
     Extension(RequestId(request)): Extension<RequestId>,
     Params(said): Params<AtTrigger>,
     sent: Sent,
@@ -86,7 +87,7 @@ pub async fn accept<P: Ports + 'static>(
 
 /// A client's event. An event without an id gets one by its index in the request, which is the same if the request is repeated with
 /// the same `Idempotency-Key`.
-fn read<P: Ports>(api: &Api<P>, mut event: Value, (request, place): (u64, usize)) -> Answer<CloudEvent> {
+fn read(api: &Api, mut event: Value, (request, place): (u64, usize)) -> Answer<CloudEvent> {
     cloudevent::fill_id(&mut event, || id_of((request, place)));
     let event = cloudevent::parse(&event, Origin::Client, api.engine().ports().now())?;
     cloudevent::check_client_event(&event)?;
@@ -99,7 +100,7 @@ pub fn id_of((request, place): (u64, usize)) -> String {
 }
 
 /// Accepts all events of a batch, or none.
-async fn batch<P: Ports + 'static>(api: &Api<P>, caller: &Caller, (request, sent): (u64, Vec<Value>)) -> Answer<Response> {
+async fn batch(api: &Api, caller: &Caller, (request, sent): (u64, Vec<Value>)) -> Answer<Response> {
     if sent.len() > MOST {
         return Err(Refused::too_large(format!("the batch has {} events: at most {MOST} are taken at once", sent.len())));
     }
@@ -215,7 +216,7 @@ fn code(status: u16) -> &'static str {
 }
 
 /// Checks a client's well-formed event, and whether this client may send it, and passes it on.
-pub async fn put<P: Ports + 'static>(api: &Api<P>, caller: &Caller, event: CloudEvent, said: &AtTrigger) -> Answer<Response> {
+pub(crate) async fn put(api: &Api, caller: &Caller, event: CloudEvent, said: &AtTrigger) -> Answer<Response> {
     said.fits(&event)?;
     let event = authored(event, caller);
     let decides = admit(api, caller, &event)?;
@@ -267,7 +268,7 @@ fn handled(event: &CloudEvent, message: Option<String>) -> Response {
 }
 
 /// Handles an answer to a task here, if there is time for it; otherwise it goes into the queue.
-async fn take<P: Ports>(api: &Api<P>, event: &CloudEvent, read: (Option<Items>, bool), until: Instant) -> Answer<()> {
+async fn take(api: &Api, event: &CloudEvent, read: (Option<Items>, bool), until: Instant) -> Answer<()> {
     match timeout_at(until, api.engine().take(event, read)).await {
         Ok(taken) => drop(taken?),
         Err(_) => {
@@ -287,8 +288,8 @@ fn authored(event: CloudEvent, caller: &Caller) -> CloudEvent {
 }
 
 /// Checks size and permission of an event. `true`: it decides an approval.
-fn admit<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent) -> Answer<bool> {
-    let decides = permitted::<P>(caller, event)?;
+fn admit(api: &Api, caller: &Caller, event: &CloudEvent) -> Answer<bool> {
+    let decides = permitted(caller, event)?;
     tracing::Span::current().record("context", event.context.as_str());
     match api.engine().oversize(event) {
         Some(reason) => Err(Refused::too_large(reason)),
@@ -297,7 +298,7 @@ fn admit<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent) -> Answer<
 }
 
 /// Checks that the caller may send this event. `true`: it decides an approval, whose permission depends on its stage.
-fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
+fn permitted(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
     let project = event.text("project");
     match EventType::parse(&event.ty) {
         EventType::Task(task, Kind::Finished) if task.as_str() == APPROVAL => {
@@ -319,7 +320,7 @@ fn permitted<P: Ports>(caller: &Caller, event: &CloudEvent) -> Answer<bool> {
             let id = event.triggered_id.as_deref().unwrap_or_default();
             caller.tells(project.unwrap_or_default(), format!("invalidated evaluation {id}"));
         }
-        EventType::Other(name) if Sequences::<P>::is_history(&name) => {
+        EventType::Other(name) if Sequences::<AnyPorts>::is_history(&name) => {
             // Notes of tools about their work, without effects.
             if !caller.has_in(Scope::Execute, project) {
                 caller.check(Need::Trigger, project)?;

@@ -12,7 +12,6 @@ use crate::kinds;
 use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::names::{ProjectName, TokenName};
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::refusal::Refusal;
 use keelway_wire::http::keptn::{Message, NewProject, NewService};
@@ -25,9 +24,9 @@ use keelway_wire::http::keptn::{Message, NewProject, NewService};
     request_body(content = NewProject, example = json!({"name": "blog", "shipyard": "YXBpVmVyc2lvbjogc3BlYy5rZXB0bi5zaC8wLjIuMwpraW5kOiBTaGlweWFyZAptZXRhZGF0YToKICBuYW1lOiBzaGlweWFyZC1ibG9nCnNwZWM6CiAgc3RhZ2VzOgogIC0gbmFtZTogZGV2CiAgICBzZXF1ZW5jZXM6CiAgICAtIG5hbWU6IGRlbGl2ZXJ5CiAgICAgIHRhc2tzOgogICAgICAtIG5hbWU6IGRlcGxveW1lbnQK"})),
     responses((status = 201, body = crate::fence::bodies::Empty), (status = 409))
 )]
-pub async fn create<P: Ports + 'static>(
+pub(crate) async fn create(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    api: Api<P>,
+    api: Api,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<(StatusCode, axum::Json<Empty>)> {
@@ -56,9 +55,9 @@ pub async fn create<P: Ports + 'static>(
     request_body(content = NewProject, example = json!({"name": "blog", "shipyard": "YXBpVmVyc2lvbjogc3BlYy5rZXB0bi5zaC8wLjIuMwpraW5kOiBTaGlweWFyZAptZXRhZGF0YToKICBuYW1lOiBzaGlweWFyZC1ibG9nCnNwZWM6CiAgc3RhZ2VzOgogIC0gbmFtZTogZGV2CiAgICBzZXF1ZW5jZXM6CiAgICAtIG5hbWU6IGRlbGl2ZXJ5CiAgICAgIHRhc2tzOgogICAgICAtIG5hbWU6IGRlcGxveW1lbnQK"})),
     responses((status = 200, body = crate::fence::bodies::Empty), (status = 404), (status = 409))
 )]
-pub async fn update<P: Ports + 'static>(
+pub(crate) async fn update(
     caller: Allowed<scope::Anywhere<scope::Administer>, act::Apply>,
-    api: Api<P>,
+    api: Api,
 
     Json(sent): Json<NewProject>,
 ) -> Answer<axum::Json<Empty>> {
@@ -93,9 +92,9 @@ fn permitted(caller: &Caller, project: &str, what: &str) -> Answer<()> {
     tag = "projects",
     responses((status = 200, body = Message), (status = 409))
 )]
-pub async fn delete<P: Ports + 'static>(
+pub(crate) async fn delete(
     caller: Allowed<scope::Administer, act::Delete>,
-    api: Api<P>,
+    api: Api,
 
     Path(name): Path<String>,
 ) -> Answer<axum::Json<Message>> {
@@ -139,9 +138,9 @@ pub async fn delete<P: Ports + 'static>(
     request_body(content = NewService, example = json!({"serviceName": "cart"})),
     responses((status = 200, body = crate::fence::bodies::Empty), (status = 409))
 )]
-pub async fn create_service<P: Ports + 'static>(
+pub(crate) async fn create_service(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Json(sent): Json<NewService>,
 ) -> Answer<axum::Json<Empty>> {
@@ -158,9 +157,9 @@ pub async fn create_service<P: Ports + 'static>(
     tag = "projects",
     responses((status = 200, body = Message), (status = 409))
 )]
-pub async fn delete_service<P: Ports + 'static>(
+pub(crate) async fn delete_service(
     caller: Allowed<scope::Administer, act::Delete>,
-    api: Api<P>,
+    api: Api,
     Path((name, service)): Path<(String, String)>,
 ) -> Answer<axum::Json<Message>> {
     let project = api.engine().projects().find(&name).await?.settings.name;
@@ -175,7 +174,7 @@ fn number(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-fn remains<P: Ports>(api: &Api<P>) -> String {
+fn remains(api: &Api) -> String {
     let days = api.engine().limits().retention.0 / (24 * 60 * 60 * 1000);
     format!("the history of its sequences stays until it is {days} days old, and what was deployed keeps running")
 }
@@ -187,7 +186,7 @@ fn remains<P: Ports>(api: &Api<P>) -> String {
     tag = "projects",
     responses((status = 404))
 )]
-pub async fn secrets(_: Allowed<scope::AnyToken>, _: Params<Anything>) -> Refused {
+pub(crate) async fn secrets(_: Allowed<scope::AnyToken>, _: Params<Anything>) -> Refused {
     let detail = "Keelway keeps no secrets, and nothing of this request was stored: give them to the executor that needs them in its environment, or \
                   keep them in AWS Secrets Manager";
     Refused::new(StatusCode::NOT_FOUND, "no secrets", detail)

@@ -14,7 +14,6 @@ use keelway_domain::event::{CloudEvent, TaskResult};
 use keelway_domain::ids::RecordId;
 use keelway_domain::names::Context;
 use keelway_domain::sequences::Execution;
-use keelway_engine::ports::Ports;
 use keelway_engine::sequences::Address;
 use keelway_engine::sequences::commands::{Approval, Verdict, approval_address};
 use keelway_wire::http::Decided;
@@ -40,9 +39,9 @@ pub struct Decision {
     request_body(content = Decision, example = json!({"decision": "approve", "message": "looks good", "by": "ada"})),
     responses((status = 200, body = Decided), (status = 202, body = Decided), (status = 409))
 )]
-pub async fn decide<P: Ports + 'static>(
+pub(crate) async fn decide(
     caller: Allowed<scope::Anywhere<scope::Approve>, act::Decide>,
-    api: Api<P>,
+    api: Api,
     Path((project, of, trigger)): Path<(String, String, String)>,
 
     Json(decision): Json<Decision>,
@@ -70,8 +69,8 @@ pub async fn decide<P: Ports + 'static>(
 }
 
 /// Sends a decision to the engine if the approval is open, and answers with the result in the state.
-pub async fn settle<P: Ports + 'static>(
-    api: &Api<P>,
+pub(crate) async fn settle(
+    api: &Api,
     caller: &Caller,
     (to, trigger): (&Address, RecordId),
     wanted: TaskResult,

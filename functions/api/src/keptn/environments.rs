@@ -6,7 +6,6 @@ use crate::fence::input::{Params, Path, given, page_size};
 use crate::fence::pages::place;
 use crate::fence::problem::Answer;
 use keelway_domain::names::ServiceName;
-use keelway_engine::ports::Ports;
 use keelway_engine::views::EnvironmentFilter;
 use keelway_wire::http::{Clock, EnvironmentPage, EnvironmentState, Page};
 use serde::Deserialize;
@@ -30,9 +29,9 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = EnvironmentPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Page<EnvironmentState, Value>>> {
@@ -60,9 +59,9 @@ pub struct Of {
     params(Of),
     responses((status = 200, body = keelway_wire::http::QueueList))
 )]
-pub async fn queue<P: Ports + 'static>(
+pub(crate) async fn queue(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(project): Path<String>,
     Params(of): Params<Of>,
 ) -> Answer<axum::Json<Value>> {

@@ -8,7 +8,6 @@ use keelway_domain::evaluation::Period;
 use keelway_domain::evaluations::{Asker, Ended, Open, Past, Phase};
 use keelway_domain::time::Timestamp;
 use keelway_engine::evaluations::{Evaluation, is_name};
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::stage_of;
 use keelway_engine::protocol::Handled;
 use keelway_engine::refusal::Refusal;
@@ -22,9 +21,9 @@ use serde::de::DeserializeOwned;
     tag = "sequences",
     responses((status = 200, body = EvaluationPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(place): Path<(String, String, String)>,
 ) -> Answer<axum::Json<EvaluationPage>> {
     let place = known(&api, place).await?;
@@ -40,9 +39,9 @@ pub async fn list<P: Ports + 'static>(
     tag = "sequences",
     responses((status = 200, body = EvaluationView), (status = 404))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((project, stage, service, id)): Path<(String, String, String, String)>,
 ) -> Answer<axum::Json<EvaluationView>> {
     let place = known(&api, (project, stage, service)).await?;
@@ -58,9 +57,9 @@ pub async fn one<P: Ports + 'static>(
     tag = "sequences",
     responses((status = 200, body = EvaluationView), (status = 404))
 )]
-pub async fn invalidate<P: Ports + 'static>(
+pub(crate) async fn invalidate(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((project, stage, service, id)): Path<(String, String, String, String)>,
 ) -> Answer<axum::Json<EvaluationView>> {
     let place = known(&api, (project, stage, service)).await?;
@@ -78,11 +77,7 @@ pub async fn invalidate<P: Ports + 'static>(
 
 /// The source that was chosen for a project.
 #[utoipa::path(get, path = "/v1/project/{project}/sli-provider", tag = "definitions", responses((status = 200, body = SliProvider)))]
-pub async fn source<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Path(project): Path<String>,
-) -> Answer<axum::Json<SliProvider>> {
+pub(crate) async fn source(_: Allowed<scope::Read>, api: Api, Path(project): Path<String>) -> Answer<axum::Json<SliProvider>> {
     let project = api.engine().projects().find(&project).await?.settings.name;
     let name = api.evaluations().chosen(project.as_str()).await?.unwrap_or_default();
     Ok(axum::Json(SliProvider { name }))
@@ -96,9 +91,9 @@ pub async fn source<P: Ports + 'static>(
     request_body(content = SliProvider, example = json!({"name": "prometheus"})),
     responses((status = 200, body = SliProvider))
 )]
-pub async fn choose<P: Ports + 'static>(
+pub(crate) async fn choose(
     caller: Allowed<scope::Administer, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path(project): Path<String>,
     Json(wanted): Json<SliProvider>,
 ) -> Answer<axum::Json<SliProvider>> {
@@ -113,7 +108,7 @@ pub async fn choose<P: Ports + 'static>(
 }
 
 /// The place, if there is such a project, stage and service.
-async fn known<P: Ports>(api: &Api<P>, (project, stage, service): (String, String, String)) -> Answer<[String; 3]> {
+async fn known(api: &Api, (project, stage, service): (String, String, String)) -> Answer<[String; 3]> {
     let project = api.engine().projects().find(&project).await?;
     let name = &project.settings.name;
     let stage = stage_of(&project.shipyard, &stage)?.name.to_string();

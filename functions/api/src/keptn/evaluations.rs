@@ -11,7 +11,6 @@ use axum::extract::Extension;
 use axum::response::Response;
 use keelway_domain::event::Object;
 use keelway_engine::keptn::evaluation;
-use keelway_engine::ports::Ports;
 use keelway_wire::cloudevent::{self, Origin};
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,9 +40,9 @@ pub struct Request {
     request_body(content = Option<Request>, example = json!({"start": "2026-11-20T11:00:00Z", "timeframe": "10m", "labels": {"who": "me"}})),
     responses((status = 200, body = keelway_wire::http::Accepted), (status = 409), (status = 422))
 )]
-pub async fn evaluate<P: Ports + 'static>(
+pub(crate) async fn evaluate(
     caller: Allowed<scope::Trigger>,
-    api: Api<P>,
+    api: Api,
     Path((project, stage, service)): Path<(String, String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
 

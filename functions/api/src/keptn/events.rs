@@ -15,7 +15,6 @@ use keelway_domain::ids::RecordId;
 use keelway_domain::names::{Context, ProjectName, TaskName};
 use keelway_domain::time::Timestamp;
 use keelway_engine::item::MAX_SORT_BYTES;
-use keelway_engine::ports::Ports;
 use keelway_engine::views::{EventFilter, MAX_TASKS, OpenWork, WorkFilter, WorkPage};
 use keelway_wire::http::{EventPage, News};
 use serde::Deserialize;
@@ -52,9 +51,9 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = EventPage), (status = 404))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<EventPage>> {
@@ -139,9 +138,9 @@ pub struct WantedWork {
     params(WantedWork),
     responses((status = 200, body = EventPage))
 )]
-pub async fn triggered<P: Ports + 'static>(
+pub(crate) async fn triggered(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Path(ty): Path<String>,
     Params(wanted): Params<WantedWork>,
@@ -195,7 +194,7 @@ pub async fn triggered<P: Ports + 'static>(
 }
 
 /// Whether a project exists, from a cache of one minute, because executors ask every second.
-async fn known_project<P: Ports>(api: &Api<P>, name: &str) -> Answer<ProjectName> {
+async fn known_project(api: &Api, name: &str) -> Answer<ProjectName> {
     let now = api.engine().now();
     if let Some(known) = api.projects().get(name, now) {
         return Ok(known);

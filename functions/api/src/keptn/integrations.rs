@@ -12,7 +12,6 @@ use keelway_domain::event::EventType;
 use keelway_domain::time::Timestamp;
 use keelway_engine::keptn::integrations::{Integration, Subscription, Who};
 use keelway_engine::keptn::logs::MAX_ENTRIES;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::keptn::{Identified, IntegrationState, LogPage, Logs, Metadata, SubscriptionFilter, SubscriptionState};
 use serde::Deserialize;
 use serde_json::Value;
@@ -96,7 +95,7 @@ fn owns(caller: &Caller, one: &Integration) -> Answer<()> {
 }
 
 /// Like [`owns`], for the executor with this id.
-async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
+async fn own(api: &Api, caller: &Caller, id: &str) -> Answer<()> {
     owns(caller, &api.engine().integrations().get(id).await?)
 }
 
@@ -108,9 +107,9 @@ async fn own<P: Ports>(api: &Api<P>, caller: &Caller, id: &str) -> Answer<()> {
     request_body(content = IntegrationState, example = json!({"name": "helm-service", "metadata": {"hostname": "node-1", "integrationversion": "1.4.5", "location": "control-plane", "kubernetesmetadata": {"namespace": "keptn"}}, "subscriptions": [{"event": "sh.keptn.event.deployment.triggered", "filter": {"projects": ["shop"], "stages": [], "services": []}}]})),
     responses((status = 200, body = Identified), (status = 201, body = Identified), (status = 409))
 )]
-pub async fn register<P: Ports + 'static>(
+pub(crate) async fn register(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Json(sent): Json<IntegrationState>,
 ) -> Answer<(StatusCode, axum::Json<Identified>)> {
@@ -139,9 +138,9 @@ pub async fn register<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = IntegrationState))
 )]
-pub async fn ping<P: Ports + 'static>(
+pub(crate) async fn ping(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<IntegrationState>> {
@@ -176,9 +175,9 @@ pub struct Wanted {
     params(Wanted),
     responses((status = 200, body = Vec<IntegrationState>))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Vec<IntegrationState>>> {
@@ -206,9 +205,9 @@ pub async fn list<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = crate::fence::bodies::Empty))
 )]
-pub async fn unregister<P: Ports + 'static>(
+pub(crate) async fn unregister(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Empty>> {
@@ -225,9 +224,9 @@ pub async fn unregister<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = Vec<SubscriptionState>))
 )]
-pub async fn subscriptions<P: Ports + 'static>(
+pub(crate) async fn subscriptions(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Path(id): Path<String>,
 ) -> Answer<axum::Json<Vec<SubscriptionState>>> {
@@ -243,9 +242,9 @@ pub async fn subscriptions<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = SubscriptionState))
 )]
-pub async fn subscription<P: Ports + 'static>(
+pub(crate) async fn subscription(
     caller: Allowed<scope::Anywhere<(scope::Read, scope::Execute)>>,
-    api: Api<P>,
+    api: Api,
 
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<SubscriptionState>> {
@@ -265,9 +264,9 @@ pub async fn subscription<P: Ports + 'static>(
     request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
     responses((status = 201, body = Identified), (status = 409))
 )]
-pub async fn subscribe<P: Ports + 'static>(
+pub(crate) async fn subscribe(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Path(id): Path<String>,
     Json(sent): Json<SubscriptionState>,
@@ -288,9 +287,9 @@ pub async fn subscribe<P: Ports + 'static>(
     request_body(content = SubscriptionState, example = json!({"event": "sh.keptn.event.test.triggered", "filter": {"projects": ["shop"], "stages": ["dev"], "services": []}})),
     responses((status = 200, body = Identified), (status = 409))
 )]
-pub async fn replace<P: Ports + 'static>(
+pub(crate) async fn replace(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Path((id, subscription)): Path<(String, String)>,
     Json(sent): Json<SubscriptionState>,
@@ -310,9 +309,9 @@ pub async fn replace<P: Ports + 'static>(
     tag = "executors",
     responses((status = 200, body = crate::fence::bodies::Empty))
 )]
-pub async fn unsubscribe<P: Ports + 'static>(
+pub(crate) async fn unsubscribe(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
+    api: Api,
 
     Path((id, subscription)): Path<(String, String)>,
 ) -> Answer<axum::Json<Empty>> {
@@ -330,10 +329,9 @@ pub async fn unsubscribe<P: Ports + 'static>(
     request_body(content = Logs, example = json!({"logs": [{"integrationid": "8e2ddf6d1e7b3e0d2f5a4c3b2a190807f6e5d4c3", "message": "the chart is missing", "task": "deployment"}]})),
     responses((status = 200, body = crate::fence::bodies::Empty), (status = 404))
 )]
-pub async fn log<P: Ports + 'static>(
+pub(crate) async fn log(
     caller: Allowed<scope::Anywhere<scope::Execute>>,
-    api: Api<P>,
-
+    api: Api,
     Json(sent): Json<Logs>,
 ) -> Answer<axum::Json<Empty>> {
     let entries = sent.logs.unwrap_or_default();
@@ -372,11 +370,7 @@ pub struct WantedLogs {
     params(WantedLogs),
     responses((status = 200, body = LogPage))
 )]
-pub async fn logged<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Params(wanted): Params<WantedLogs>,
-) -> Answer<axum::Json<LogPage>> {
+pub(crate) async fn logged(_: Allowed<scope::Read>, api: Api, Params(wanted): Params<WantedLogs>) -> Answer<axum::Json<LogPage>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;
     let (size, from) = (page_size(wanted.page_size.as_ref())?, position(wanted.next_page_key.as_ref())?);
     let page = api.engine().logs().page(given(wanted.integration_id.as_ref()), window, size.into(), from).await?;
@@ -392,9 +386,9 @@ pub async fn logged<P: Ports + 'static>(
     params(WantedLogs),
     responses((status = 200, body = crate::fence::bodies::LogsDeleted))
 )]
-pub async fn delete_logged<P: Ports + 'static>(
+pub(crate) async fn delete_logged(
     caller: Allowed<scope::Administer, act::Delete>,
-    api: Api<P>,
+    api: Api,
     Params(wanted): Params<WantedLogs>,
 ) -> Answer<axum::Json<LogsDeleted>> {
     let window = window(wanted.from_time.as_ref(), wanted.before_time.as_ref())?;

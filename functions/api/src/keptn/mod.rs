@@ -21,10 +21,9 @@ mod told;
 
 use crate::fence::DATASTORE;
 use crate::fence::route::{Route, route};
-use keelway_engine::ports::Ports;
 
 /// The routes.
-pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     let routes = vec![
         route!(events::list).also(DATASTORE),
         route!(accept::accept).once(),

@@ -6,7 +6,6 @@ use crate::fence::problem::Answer;
 use keelway_domain::event::SOURCE;
 use keelway_domain::names::Context;
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use serde_json::{Value, json};
 
 /// The answer that `keptn configure monitoring` waits for, asking for it ten times, 3 s apart.
@@ -17,7 +16,7 @@ const CONFIGURE: &str = "monitoring.configure";
 const LOOKED_THROUGH: u32 = 100;
 
 /// Whether any sequence of any project is triggered by this event.
-pub async fn configures<P: Ports>(api: &Api<P>) -> Answer<bool> {
+pub(crate) async fn configures(api: &Api) -> Answer<bool> {
     let (projects, more) = api.engine().projects().list(None, LOOKED_THROUGH).await?;
     let mut sequences = projects.iter().flat_map(|project| &project.shipyard.stages).flat_map(|stage| &stage.sequences);
     Ok(more || sequences.any(|sequence| sequence.triggered_on.iter().any(|on| on.event.ends_with(CONFIGURE))))

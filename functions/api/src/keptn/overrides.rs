@@ -10,7 +10,6 @@ use crate::keptn::told::triggered;
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::event::{self, CloudEvent, EventType};
 use keelway_domain::names::Context;
-use keelway_engine::ports::Ports;
 use serde::Deserialize;
 
 /// The longest reason, in characters.
@@ -53,7 +52,7 @@ impl AtTrigger {
 }
 
 /// Overrides the closed windows of a trigger's stage, if the trigger has an override.
-pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEvent, said: &AtTrigger) -> Answer<()> {
+pub(crate) async fn at_trigger(api: &Api, caller: &Caller, event: &CloudEvent, said: &AtTrigger) -> Answer<()> {
     let Some(reason) = note("override", said.reason.as_ref(), LONGEST)? else { return Ok(()) };
     let closed = api.engine().closed_to(event).await?;
     let stage = event.text("stage").unwrap_or_default();
@@ -77,9 +76,9 @@ pub async fn at_trigger<P: Ports>(api: &Api<P>, caller: &Caller, event: &CloudEv
     request_body(content = Command, example = json!({"stage": "late", "reason": "fixes INC-7", "by": "ann"})),
     responses((status = 200, body = crate::fence::bodies::OverrideAnswer), (status = 409))
 )]
-pub async fn override_windows<P: Ports + 'static>(
+pub(crate) async fn override_windows(
     caller: Allowed<scope::Anywhere<scope::Approve>, act::Override>,
-    api: Api<P>,
+    api: Api,
     Path((project, of)): Path<(String, String)>,
 
     Json(body): Json<Command>,

@@ -7,7 +7,6 @@ use crate::fence::problem::Answer;
 use keelway_domain::shipyard::{Sequence, Stage, Trigger};
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::windows::{Closure, Window, closures};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::{PlannedSequence, PlannedStage, PlannedTrigger, ShipyardPlan, StageClosure};
 
 /// How far closures are looked for.
@@ -22,11 +21,7 @@ const MOST: usize = 100;
     tag = "definitions",
     responses((status = 200, body = ShipyardPlan))
 )]
-pub async fn plan<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Path(name): Path<String>,
-) -> Answer<axum::Json<ShipyardPlan>> {
+pub(crate) async fn plan(_: Allowed<scope::Read>, api: Api, Path(name): Path<String>) -> Answer<axum::Json<ShipyardPlan>> {
     let project = api.engine().projects().find(&name).await?;
     let now = api.engine().now();
     Ok(axum::Json(ShipyardPlan {

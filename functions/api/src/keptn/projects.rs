@@ -10,7 +10,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::Project;
 use keelway_engine::refusal::Refusal;
 use keelway_wire::http::{ProjectPage, ProjectService, ProjectStage, ProjectState, ServicePage, StagePage};
@@ -48,9 +47,9 @@ impl Paging {
     params(Paging),
     responses((status = 200, body = ProjectPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    api: Api<P>,
+    api: Api,
 
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectPage>> {
@@ -82,9 +81,9 @@ pub async fn list<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ProjectState))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectState>> {
@@ -102,9 +101,9 @@ pub async fn one<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
-pub async fn shipyard<P: Ports + 'static>(
+pub(crate) async fn shipyard(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Response> {
@@ -131,9 +130,9 @@ pub async fn shipyard<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = StagePage))
 )]
-pub async fn stages<P: Ports + 'static>(
+pub(crate) async fn stages(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<StagePage>> {
@@ -152,9 +151,9 @@ pub async fn stages<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ProjectStage))
 )]
-pub async fn stage<P: Ports + 'static>(
+pub(crate) async fn stage(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectStage>> {
@@ -172,9 +171,9 @@ pub async fn stage<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ServicePage))
 )]
-pub async fn services<P: Ports + 'static>(
+pub(crate) async fn services(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
@@ -190,9 +189,9 @@ pub async fn services<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ServicePage))
 )]
-pub async fn stage_services<P: Ports + 'static>(
+pub(crate) async fn stage_services(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((name, stage)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ServicePage>> {
@@ -209,9 +208,9 @@ pub async fn stage_services<P: Ports + 'static>(
     params(Paging),
     responses((status = 200, body = ProjectService))
 )]
-pub async fn service<P: Ports + 'static>(
+pub(crate) async fn service(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((name, stage, service)): Path<(String, String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<ProjectService>> {
@@ -239,25 +238,25 @@ fn check_stage(project: &Project, stage: &str) -> Answer<()> {
     }
 }
 
-async fn service_page<P: Ports>(api: &Api<P>, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
+async fn service_page(api: &Api, project: &Project, paging: &Paging) -> Answer<Json<ServicePage>> {
     let (found, more) =
         api.engine().projects().services(&project.settings.name, paging.after(ServiceName::new)?, paging.size()?).await?;
     let next = found.last().filter(|_| more).map(|(last, _)| last.clone());
     Ok(Json(ServicePage::new(found.into_iter().map(|(name, at)| info(name, at)).collect(), paging.size()?, next)))
 }
 
-async fn shown_services<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Vec<ProjectService>> {
+async fn shown_services(api: &Api, project: &Project) -> Answer<Vec<ProjectService>> {
     let (found, _) = api.engine().projects().services(&project.settings.name, None, SHOWN).await?;
     Ok(found.into_iter().map(|(name, at)| info(name, at)).collect())
 }
 
-async fn source<P: Ports>(api: &Api<P>, project: &Project) -> Answer<Option<String>> {
+async fn source(api: &Api, project: &Project) -> Answer<Option<String>> {
     let Some(revision) = &project.revision else { return Ok(None) };
     let found = api.engine().projects().revision(&project.settings.name, revision).await?;
     Ok(found.map(|revision| revision.source))
 }
 
-async fn state<P: Ports>(api: &Api<P>, project: &Project, shipyard: Option<String>) -> Answer<ProjectState> {
+async fn state(api: &Api, project: &Project, shipyard: Option<String>) -> Answer<ProjectState> {
     let services = shown_services(api, project).await?;
     let stage = |name: &str| ProjectStage { stage_name: name.to_owned(), services: services.clone() };
     Ok(ProjectState {

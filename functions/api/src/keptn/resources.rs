@@ -15,7 +15,6 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use keelway_engine::ports::Ports;
 use keelway_engine::refusal::Refusal;
 use keelway_engine::resources::{Forms, Scope, check_files, uri};
 use keelway_engine::sequences::remediation::is_remediation;
@@ -66,16 +65,16 @@ const ALSO: [&str; 3] = [
 ];
 
 /// The routes of files: of a project, of a stage, and of a service there.
-pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     let of_project = [route!(list), route!(create), route!(replace), route!(one), route!(replace_one), route!(delete)].into_iter();
-    let everywhere = |route: Route<P>| {
+    let everywhere = |route: Route| {
         let end = if route.path().ends_with("/{*uri}") { "/{*uri}" } else { "" };
         ALSO.iter().fold(route, |route, path| route.also(format!("{path}{end}")))
     };
     of_project.map(everywhere).collect()
 }
 
-async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
+async fn scope(api: &Api, names: &Names) -> Answer<Scope> {
     let project = api.engine().projects().find(names.get("project").map_or("", String::as_str)).await?.settings.name;
     Ok(match (names.get("stage"), names.get("service")) {
         (Some(stage), Some(service)) => Scope::service(project, stage, service)?,
@@ -92,9 +91,9 @@ async fn scope<P: Ports>(api: &Api<P>, names: &Names) -> Answer<Scope> {
     params(Wanted),
     responses((status = 200, body = ResourcePage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<(scope::Read, scope::Execute)>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<ResourcePage>> {
@@ -123,9 +122,9 @@ pub async fn list<P: Ports + 'static>(
     params(Wanted),
     responses((status = 200, body = Resource))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     _: Allowed<(scope::Read, scope::Execute)>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
     Uri(uri): Uri,
     Params(wanted): Params<Wanted>,
@@ -154,9 +153,9 @@ pub async fn one<P: Ports + 'static>(
     request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
     responses((status = 201, body = Committed), (status = 409))
 )]
-pub async fn create<P: Ports + 'static>(
+pub(crate) async fn create(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -173,9 +172,9 @@ pub async fn create<P: Ports + 'static>(
     request_body(content = Resources, example = json!({"resources": [{"resourceURI": "slo.yaml", "resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="}]})),
     responses((status = 200, body = Committed), (status = 409))
 )]
-pub async fn replace<P: Ports + 'static>(
+pub(crate) async fn replace(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
 
     Json(sent): Json<Resources>,
@@ -192,9 +191,9 @@ pub async fn replace<P: Ports + 'static>(
     request_body(content = ResourceContent, example = json!({"resourceContent": "c3BlY192ZXJzaW9uOiAxCg=="})),
     responses((status = 200, body = Committed), (status = 409))
 )]
-pub async fn replace_one<P: Ports + 'static>(
+pub(crate) async fn replace_one(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 
@@ -212,9 +211,9 @@ pub async fn replace_one<P: Ports + 'static>(
     tag = "resources",
     responses((status = 200, body = Committed), (status = 409))
 )]
-pub async fn delete<P: Ports + 'static>(
+pub(crate) async fn delete(
     caller: Allowed<scope::Administer, act::Delete>,
-    api: Api<P>,
+    api: Api,
     Path(names): Path<Names>,
     Uri(uri): Uri,
 ) -> Answer<axum::Json<Committed>> {
@@ -224,7 +223,7 @@ pub async fn delete<P: Ports + 'static>(
 }
 
 /// Writes the files. A project's `shipyard.yaml` is applied, after all checks and before other files are written.
-async fn write<P: Ports>(api: &Api<P>, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
+async fn write(api: &Api, caller: &Caller, scope: &Scope, sent: Vec<Resource>) -> Answer<axum::Json<Committed>> {
     let (mut files, mut forms, mut shipyard) = (vec![], Forms::new(), None);
     let names: Vec<&str> = sent.iter().map(|resource| resource.resource_uri.as_str()).collect();
     caller.says(format!("wrote {}", names.join(", ")).chars().take(TOLD).collect::<String>());

@@ -11,7 +11,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use keelway_domain::access::{Kind, Need};
 use keelway_domain::names::Context;
-use keelway_engine::ports::Ports;
 use keelway_engine::sequences::retry;
 use serde::Deserialize;
 
@@ -33,9 +32,9 @@ pub struct Command {
     request_body(content = Option<Command>, example = json!({"stage": "dev"})),
     responses((status = 200, body = crate::fence::bodies::RetryAnswer), (status = 202, body = crate::fence::bodies::RetryAnswer), (status = 409))
 )]
-pub async fn retry<P: Ports + 'static>(
+pub(crate) async fn retry(
     caller: Allowed<scope::Anywhere<scope::Trigger>, act::Trigger>,
-    api: Api<P>,
+    api: Api,
 
     Path((project, of)): Path<(String, String)>,
     Maybe(body): Maybe<Command>,

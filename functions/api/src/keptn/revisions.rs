@@ -11,7 +11,6 @@ use crate::kinds::{How, border};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::{InForce, is_place};
 use keelway_engine::refusal::Refusal;
 use keelway_wire::http::{AppliedDocument, RevisionPage, RevisionState, ShipyardDiff, ShipyardRollback};
@@ -44,9 +43,9 @@ pub struct Compared {
     params(Paging),
     responses((status = 200, body = RevisionPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<axum::Json<RevisionPage>> {
@@ -71,11 +70,7 @@ pub async fn list<P: Ports + 'static>(
     tag = "definitions",
     responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
 )]
-pub async fn one<P: Ports + 'static>(
-    _: Allowed<scope::Read>,
-    api: Api<P>,
-    Path((name, revision)): Path<(String, String)>,
-) -> Answer<Response> {
+pub(crate) async fn one(_: Allowed<scope::Read>, api: Api, Path((name, revision)): Path<(String, String)>) -> Answer<Response> {
     let project = api.engine().projects().find(&name).await?.settings.name;
     let text = source(&api, &project, &revision).await?;
     let headers = [(header::CONTENT_TYPE, "text/yaml; charset=utf-8".to_owned()), (header::ETAG, format!("\"{revision}\""))];
@@ -90,9 +85,9 @@ pub async fn one<P: Ports + 'static>(
     params(Compared),
     responses((status = 200, body = ShipyardDiff))
 )]
-pub async fn compare<P: Ports + 'static>(
+pub(crate) async fn compare(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     Params(compared): Params<Compared>,
 ) -> Answer<axum::Json<ShipyardDiff>> {
@@ -118,9 +113,9 @@ pub async fn compare<P: Ports + 'static>(
     request_body(content = ShipyardRollback, example = json!({"revision": "45b983be36b73c0788dc9cbcb76cbb80fc7bb057", "by": "ada", "dryRun": true})),
     responses((status = 200, body = AppliedDocument), (status = 409), (status = 412))
 )]
-pub async fn roll_back<P: Ports + 'static>(
+pub(crate) async fn roll_back(
     caller: Allowed<scope::Administer, act::Apply>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
 
     headers: HeaderMap,
@@ -152,7 +147,7 @@ pub async fn roll_back<P: Ports + 'static>(
 }
 
 /// The text of a revision.
-async fn source<P: Ports>(api: &Api<P>, project: &ProjectName, revision: &str) -> Answer<String> {
+async fn source(api: &Api, project: &ProjectName, revision: &str) -> Answer<String> {
     // A text that is not a revision is unknown, and may be longer than a key of the table.
     let found = if is_revision(revision) { api.engine().projects().revision(project, revision).await? } else { None };
     match found {

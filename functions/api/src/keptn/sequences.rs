@@ -7,7 +7,6 @@ use crate::fence::input::{Json, Params, Path, given, page_size, position, window
 use crate::fence::problem::{Answer, Refused};
 use keelway_domain::access::Need;
 use keelway_domain::names::Context;
-use keelway_engine::ports::Ports;
 use keelway_engine::sequences::commands::Control;
 use keelway_engine::views::{ExecutionFilter, MAX_PAGE, SequenceFilter};
 use keelway_wire::http::{Bounded, Clock, ExecutionPage, ExecutionState, Page, STATES, SequencePage, SequenceState};
@@ -63,9 +62,9 @@ pub struct Command {
     params(Wanted),
     responses((status = 200, body = SequencePage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(project): Path<String>,
     Params(wanted): Params<Wanted>,
 ) -> Answer<axum::Json<Page<SequenceState, Value>>> {
@@ -98,9 +97,9 @@ pub async fn list<P: Ports + 'static>(
     params(WantedExecutions),
     responses((status = 200, body = ExecutionPage), (status = 404))
 )]
-pub async fn executions<P: Ports + 'static>(
+pub(crate) async fn executions(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<WantedExecutions>,
 ) -> Answer<axum::Json<Page<ExecutionState, Value>>> {
@@ -179,9 +178,9 @@ fn prefix(text: Option<&String>) -> Answer<Option<String>> {
     request_body(content = Command, example = json!({"state": "pause", "stage": ""})),
     responses((status = 200, body = crate::fence::bodies::ControlAnswer))
 )]
-pub async fn control<P: Ports + 'static>(
+pub(crate) async fn control(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((project, of)): Path<(String, String)>,
 
     Json(body): Json<Command>,

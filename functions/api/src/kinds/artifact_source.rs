@@ -11,7 +11,6 @@ use axum::Json;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Home, Resource};
 use keelway_domain::deployments::registry::ArtifactSource;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::deployments::{ArtifactSourcePage, ArtifactSourceState};
 use keelway_wire::manifest::ArtifactSourceManifest;
 
@@ -28,7 +27,7 @@ impl Kind for ArtifactSourceManifest {
         Some(&mut self.artifacts)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = ArtifactSource> {
+    fn kept(api: &Api) -> impl Kept<Spec = ArtifactSource> {
         api.deployments().sources()
     }
 
@@ -48,7 +47,7 @@ fn shown(at: &Address, source: &ArtifactSource) -> ArtifactSourceState {
 impl Shown for ArtifactSourceManifest {
     type One = Json<ArtifactSourceState>;
 
-    async fn one<P: Ports>(api: &Api<P>, at: &Address) -> Answer<Option<Self::One>> {
+    async fn one(api: &Api, at: &Address) -> Answer<Option<Self::One>> {
         Ok(Self::kept(api).get(at).await?.map(|one| Json(shown(at, &one.spec))))
     }
 }
@@ -58,8 +57,8 @@ impl Listed for ArtifactSourceManifest {
     const LISTED_IN: Option<&'static str> = Some(DEFAULT_NAMESPACE);
     type Page = ArtifactSourcePage;
 
-    async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<ArtifactSourcePage> {
-        let (found, next) = listing.declared::<Self, P>(api).await?;
+    async fn list(api: &Api, listing: &Listing) -> Answer<ArtifactSourcePage> {
+        let (found, next) = listing.declared::<Self>(api).await?;
         let sources = found.iter().map(|(at, one)| shown(at, &one.spec)).collect();
         Ok(ArtifactSourcePage::new(sources, listing.limit, next))
     }

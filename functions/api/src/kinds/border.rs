@@ -9,7 +9,6 @@ use axum::http::StatusCode;
 use keelway_domain::access::Need;
 use keelway_domain::border::{Act, Consent, Denied, Home, NoConsent, Resource};
 use keelway_engine::border::Border;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::protocol::Inbox;
 use std::collections::BTreeMap;
@@ -79,7 +78,7 @@ pub enum Lack {
 
 /// Refuses documents that name what they may not: where the caller lacks a right, where a project has not consented, and what a
 /// project may not use of the installation. It is asked again before each act.
-pub async fn check<P: Ports, D: Document>(api: &Api<P>, caller: &Caller, documents: &[D]) -> Answer<()> {
+pub(crate) async fn check<D: Document>(api: &Api, caller: &Caller, documents: &[D]) -> Answer<()> {
     let mut borders = Borders { projects: Context::of(documents, None).projects, ..Borders::of_now(api) };
     for document in documents {
         let Called { kind, name, .. } = document.called();
@@ -94,13 +93,13 @@ pub async fn check<P: Ports, D: Document>(api: &Api<P>, caller: &Caller, documen
 }
 
 /// The same for one document that is not applied with others.
-pub async fn check_one<P: Ports>(api: &Api<P>, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
+pub(crate) async fn check_one(api: &Api, caller: &Caller, outside: &Outside<'_>) -> Answer<()> {
     outside.said()?;
     Borders::of_now(api).check(caller, outside).await
 }
 
 /// The border of a namespace as it is when these projects are in force.
-pub async fn becoming<P: Ports>(api: &Api<P>, projects: &[&ProjectSettings], namespace: &str) -> Answer<Border> {
+pub(crate) async fn becoming(api: &Api, projects: &[&ProjectSettings], namespace: &str) -> Answer<Border> {
     let mut border = Border::of(api.deployments().ports(), namespace).await?;
     for settings in projects.iter().filter(|settings| settings.name.as_str() == namespace) {
         border = border.with(settings.consents.clone(), settings.policy.clone());
@@ -109,15 +108,15 @@ pub async fn becoming<P: Ports>(api: &Api<P>, projects: &[&ProjectSettings], nam
 }
 
 /// The borders of the namespaces concerned, each read once, and as they are when the documents are in force.
-pub struct Borders<'a, P> {
-    api: &'a Api<P>,
+pub struct Borders<'a> {
+    api: &'a Api,
     projects: Vec<&'a ProjectSettings>,
     known: BTreeMap<String, Border>,
 }
 
-impl<'a, P: Ports> Borders<'a, P> {
+impl<'a> Borders<'a> {
     /// As they are stored.
-    pub fn of_now(api: &'a Api<P>) -> Self {
+    pub fn of_now(api: &'a Api) -> Self {
         Self { api, projects: vec![], known: BTreeMap::new() }
     }
 
@@ -179,7 +178,7 @@ impl<'a, P: Ports> Borders<'a, P> {
 
     /// Everything that a stored definition names and may not. Whoever applied it had the rights that this took; they are not asked
     /// for again, as they are not before an act.
-    pub async fn gaps(&mut self, outside: &Outside<'_>) -> Answer<Vec<Gap>> {
+    pub(crate) async fn gaps(&mut self, outside: &Outside<'_>) -> Answer<Vec<Gap>> {
         let form = |(field, why): &(String, String)| Gap { field: field.clone(), lack: Lack::Form(why.clone()) };
         let mut gaps: Vec<Gap> = outside.refused.iter().map(form).collect();
         for other in outside.elsewhere() {

@@ -9,7 +9,6 @@ use crate::fence::problem::Answer;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Home, Resource, ResourceKind};
 use keelway_domain::promotions::registry::Cluster;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use keelway_wire::manifest::ClusterManifest;
 
@@ -26,7 +25,7 @@ impl Kind for ClusterManifest {
         Some(&mut self.cluster)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Cluster> {
+    fn kept(api: &Api) -> impl Kept<Spec = Cluster> {
         api.promotions().clusters()
     }
 
@@ -37,7 +36,7 @@ impl Kind for ClusterManifest {
         Outside { namespace, resources, vouched: cluster.vouched, ..Outside::default() }
     }
 
-    async fn delete<P: Ports>(api: &Api<P>, at: &Address) -> Answer<bool> {
+    async fn delete(api: &Api, at: &Address) -> Answer<bool> {
         Ok(api.promotions().deregister_cluster(at).await?)
     }
 }

@@ -5,6 +5,7 @@ use super::kept::{Kept, Page};
 use super::{Context, Kind, Said};
 use crate::Api;
 use crate::fence::problem::{Answer, Refused};
+use crate::ports::AnyPorts;
 use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Act, Counted, Home};
@@ -13,7 +14,6 @@ use keelway_domain::deployments::{Applied, template};
 use keelway_domain::names::ProjectName;
 use keelway_engine::deployments::Deployments;
 use keelway_engine::deployments::configs::Wanted;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_wire::http::deployments::FieldError;
 use keelway_wire::manifest::{DeploymentConfigManifest, render, yaml_of};
@@ -35,11 +35,11 @@ impl Kind for DeploymentConfigManifest {
         self.definition.as_mut()
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Definition> {
+    fn kept(api: &Api) -> impl Kept<Spec = Definition> {
         Configs(api.deployments())
     }
 
-    async fn validate<P: Ports>(&self, _: &Api<P>, _: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, _: &Api, _: &Context<'_>) -> Answer<()> {
         definition(self).map(drop)
     }
 
@@ -100,7 +100,7 @@ pub fn definition(manifest: &DeploymentConfigManifest) -> Answer<&Definition> {
 }
 
 /// What configs say, without who applied it.
-struct Configs<'a, P>(&'a Deployments<P>);
+struct Configs<'a>(&'a Deployments<AnyPorts>);
 
 fn plain((at, one): (Address, Declared<Applied>)) -> (Address, Declared<Definition>) {
     let Declared { spec: Applied { definition, .. }, source, at: when, version } = one;
@@ -115,7 +115,7 @@ fn rewritten(at: &Address, definition: &Definition) -> String {
     format!("{said}\n{}", yaml_of(&object))
 }
 
-impl<P: Ports> Kept for Configs<'_, P> {
+impl Kept for Configs<'_> {
     type Spec = Definition;
 
     async fn get(&self, at: &Address) -> Answer<Option<Declared<Definition>>> {

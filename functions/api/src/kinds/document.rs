@@ -11,7 +11,6 @@ use keelway_domain::border::{Counted, Vouched};
 use keelway_domain::diff::{FieldChange, diff};
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
-use keelway_engine::ports::Ports;
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::protocol::declare::Outcome;
 use keelway_wire::http::AppliedDocument;
@@ -134,25 +133,25 @@ pub trait Document: Sync {
     /// Notes whether an administrator of the installation vouches for it.
     fn vouch(&mut self, _vouched: bool) {}
     /// What it names outside of its namespace.
-    fn outside<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Outside<'_>>> + Send {
+    fn outside(&self, _api: &Api) -> impl Future<Output = Answer<Outside<'_>>> + Send {
         async { Ok(Outside::default()) }
     }
     /// What would be refused, before anything is written.
-    fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> impl Future<Output = Answer<()>> + Send;
+    fn validate(&self, api: &Api, with: &Context<'_>) -> impl Future<Output = Answer<()>> + Send;
     /// What it is counted as, and in which namespace, if it is new and there may not be any number.
-    fn counted<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Option<(Counted, &str)>>> + Send {
+    fn counted(&self, _api: &Api) -> impl Future<Output = Answer<Option<(Counted, &str)>>> + Send {
         async { Ok(None) }
     }
     /// How many of its kind its namespace has: at least `most`, if there are that many.
-    fn count<P: Ports>(&self, _api: &Api<P>, _most: usize) -> impl Future<Output = Answer<usize>> + Send {
+    fn count(&self, _api: &Api, _most: usize) -> impl Future<Output = Answer<usize>> + Send {
         async { Ok(0) }
     }
     /// What people should know of it when it was applied.
-    fn warnings<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
+    fn warnings(&self, _api: &Api) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
         async { Ok(vec![]) }
     }
     /// Puts it in force, or says what that would change.
-    fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> impl Future<Output = Answer<AppliedDocument>> + Send;
+    fn store(&self, api: &Api, how: How<'_>) -> impl Future<Output = Answer<AppliedDocument>> + Send;
 }
 
 /// Puts a document in force of which this was in force before, and says what differs; in a dry run it only says that.
@@ -195,7 +194,7 @@ impl<K: Kind> Document for K {
         }
     }
 
-    async fn outside<P: Ports>(&self, api: &Api<P>) -> Answer<Outside<'_>> {
+    async fn outside(&self, api: &Api) -> Answer<Outside<'_>> {
         let said = self.said();
         let Some(spec) = said.spec else { return Ok(Outside::default()) };
         let mut outside = K::outside(said.namespace, spec, &api.deployments().home());
@@ -207,7 +206,7 @@ impl<K: Kind> Document for K {
         Ok(outside)
     }
 
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         let said = self.said();
         if said.spec.is_some_and(|spec| !K::kept(api).fits(&said.at(), spec, said.source)) {
             return Err(too_large(K::NOUN, &said.at()));
@@ -215,13 +214,13 @@ impl<K: Kind> Document for K {
         Kind::validate(self, api, with).await
     }
 
-    async fn counted<P: Ports>(&self, api: &Api<P>) -> Answer<Option<(Counted, &str)>> {
+    async fn counted(&self, api: &Api) -> Answer<Option<(Counted, &str)>> {
         let (Some(counted), said) = (K::COUNTED, self.said()) else { return Ok(None) };
         let known = K::kept(api).get(&said.at()).await?;
         Ok(known.is_none().then_some((counted, said.namespace)))
     }
 
-    async fn count<P: Ports>(&self, api: &Api<P>, most: usize) -> Answer<usize> {
+    async fn count(&self, api: &Api, most: usize) -> Answer<usize> {
         let (mut found, mut after) = (0, None);
         loop {
             let (page, next) = K::kept(api).names(self.said().namespace, after.as_deref(), PAGE).await?;
@@ -233,11 +232,11 @@ impl<K: Kind> Document for K {
         }
     }
 
-    async fn warnings<P: Ports>(&self, api: &Api<P>) -> Answer<Vec<Finding>> {
+    async fn warnings(&self, api: &Api) -> Answer<Vec<Finding>> {
         Kind::warnings(self, api).await
     }
 
-    async fn store<P: Ports>(&self, api: &Api<P>, how: How<'_>) -> Answer<AppliedDocument> {
+    async fn store(&self, api: &Api, how: How<'_>) -> Answer<AppliedDocument> {
         let said = self.said();
         // What has no spec was refused before.
         let spec = said.spec.ok_or_else(Refused::internal)?;

@@ -7,7 +7,6 @@ use crate::fence::pages::Paging;
 use crate::fence::problem::{Answer, Refused};
 use axum::http::StatusCode;
 use keelway_domain::promotions::registry::GitHost;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use keelway_wire::manifest::GitHostManifest;
 
@@ -24,7 +23,7 @@ impl Kind for GitHostManifest {
         Some(&mut self.host)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = GitHost> {
+    fn kept(api: &Api) -> impl Kept<Spec = GitHost> {
         api.promotions().git_hosts()
     }
 
@@ -33,7 +32,7 @@ impl Kind for GitHostManifest {
     }
 
     /// A host can be registered under one name only; otherwise it would be unclear which credentials apply.
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         let host = &self.host.host;
         let stored = api.promotions().git_host_of(host).await?.map(|(other, _)| other);
         let mut before = with.hosts.iter().take_while(|(name, _)| *name != self.name);

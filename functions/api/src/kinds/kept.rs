@@ -1,10 +1,10 @@
 //! Where the definitions of a kind are kept.
 
 use crate::fence::problem::Answer;
+use crate::ports::AnyPorts;
 use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::{self, Declarations, Declared, Outcome};
 use std::future::Future;
 
@@ -45,7 +45,7 @@ pub trait Kept: Send + Sync {
     fn delete(&self, at: &Address) -> impl Future<Output = Answer<bool>> + Send;
 }
 
-impl<P: Ports, K: declare::Kind<Spec: Vouched> + Send> Kept for Declarations<'_, P, K> {
+impl<K: declare::Kind<Spec: Vouched> + Send> Kept for Declarations<'_, AnyPorts, K> {
     type Spec = K::Spec;
 
     async fn get(&self, at: &Address) -> Answer<Option<Declared<K::Spec>>> {

@@ -8,7 +8,6 @@ use crate::fence::pages::Wanted;
 use keelway_domain::border::Home;
 use keelway_domain::evaluation::MetricsSource;
 use keelway_engine::evaluations::sources;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::Inbox;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use keelway_wire::manifest::MetricsSourceManifest;
@@ -26,7 +25,7 @@ impl Kind for MetricsSourceManifest {
         Some(&mut self.metrics)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = MetricsSource> {
+    fn kept(api: &Api) -> impl Kept<Spec = MetricsSource> {
         sources::declared(api.deployments().ports(), api.engine().limits().retention)
     }
 

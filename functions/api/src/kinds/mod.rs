@@ -26,7 +26,6 @@ use axum::http::StatusCode;
 use border::Outside;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Counted, Home, Vouched};
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Declared;
 use keelway_engine::refusal::Refusal;
 use keelway_wire::manifest::{
@@ -60,14 +59,14 @@ pub trait Kind: Send + Sync + 'static {
     /// What it says, to note who vouches for it.
     fn spec(&mut self) -> Option<&mut Self::Spec>;
     /// Where definitions are kept.
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Self::Spec>;
+    fn kept(api: &Api) -> impl Kept<Spec = Self::Spec>;
 
     /// What a definition names outside of its namespace.
     fn outside<'a>(namespace: &'a str, _spec: &Self::Spec, _home: &Home) -> Outside<'a> {
         Outside { namespace, ..Outside::default() }
     }
     /// What else would be refused, before anything is written.
-    fn validate<P: Ports>(&self, _api: &Api<P>, _with: &Context<'_>) -> impl Future<Output = Answer<()>> + Send {
+    fn validate(&self, _api: &Api, _with: &Context<'_>) -> impl Future<Output = Answer<()>> + Send {
         async { Ok(()) }
     }
     /// Tells the context what others in the same text need to know of it.
@@ -78,11 +77,11 @@ pub trait Kind: Send + Sync + 'static {
         None
     }
     /// What people should know of one that was applied.
-    fn warnings<P: Ports>(&self, _api: &Api<P>) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
+    fn warnings(&self, _api: &Api) -> impl Future<Output = Answer<Vec<Finding>>> + Send {
         async { Ok(vec![]) }
     }
     /// What one that is written needs besides, before the answer. Applying it again comes here again.
-    fn applied<P: Ports>(_api: &Api<P>) -> impl Future<Output = Answer<()>> + Send {
+    fn applied(_api: &Api) -> impl Future<Output = Answer<()>> + Send {
         async { Ok(()) }
     }
     /// The project whose administrators may apply it; `None`: it concerns all of them.
@@ -90,17 +89,17 @@ pub trait Kind: Send + Sync + 'static {
         Some(self.said().namespace).filter(|namespace| !namespace.is_empty())
     }
     /// The names of those in a namespace, some of them.
-    fn names<P: Ports>(api: &Api<P>, namespace: &str) -> impl Future<Output = Answer<Vec<String>>> + Send {
+    fn names(api: &Api, namespace: &str) -> impl Future<Output = Answer<Vec<String>>> + Send {
         async move { Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0) }
     }
     /// Deletes one. `false`: there is none.
-    fn delete<P: Ports>(api: &Api<P>, at: &Address) -> impl Future<Output = Answer<bool>> + Send {
+    fn delete(api: &Api, at: &Address) -> impl Future<Output = Answer<bool>> + Send {
         async move { Self::kept(api).delete(at).await }
     }
 }
 
 /// The routes of the kinds that are shown as they are applied. Those of pipelines and deployment configs stand with what they show.
-pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     let kinds = [
         artifact_source::of_kind(),
         cluster::of_kind(),
@@ -114,22 +113,22 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
 
 /// What keeps a project from being deleted, some of each kind. Pipelines and configs would go on without the project; clusters,
 /// sources of artifacts and of metrics, and who vouched for them, would belong to the next project of its name.
-pub async fn inside<P: Ports>(api: &Api<P>, project: &str) -> Answer<Vec<String>> {
-    let mut inside = some::<PipelineManifest, P>(api, project).await?;
-    inside.extend(some::<DeploymentConfigManifest, P>(api, project).await?);
-    inside.extend(some::<ClusterManifest, P>(api, project).await?);
-    inside.extend(some::<ArtifactSourceManifest, P>(api, project).await?);
-    inside.extend(some::<MetricsSourceManifest, P>(api, project).await?);
+pub(crate) async fn inside(api: &Api, project: &str) -> Answer<Vec<String>> {
+    let mut inside = some::<PipelineManifest>(api, project).await?;
+    inside.extend(some::<DeploymentConfigManifest>(api, project).await?);
+    inside.extend(some::<ClusterManifest>(api, project).await?);
+    inside.extend(some::<ArtifactSourceManifest>(api, project).await?);
+    inside.extend(some::<MetricsSourceManifest>(api, project).await?);
     Ok(inside)
 }
 
-async fn some<K: Kind, P: Ports>(api: &Api<P>, project: &str) -> Answer<Vec<String>> {
+async fn some<K: Kind>(api: &Api, project: &str) -> Answer<Vec<String>> {
     let (found, _) = K::kept(api).names(project, None, 3).await?;
     Ok(found.iter().map(|name| format!("{} {project}/{name}", K::NOUN)).collect())
 }
 
 /// The refusal of one that does not exist, with the names of those that do.
-pub async fn unknown<K: Kind, P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<Refused> {
+pub(crate) async fn unknown<K: Kind>(api: &Api, namespace: &str, name: &str) -> Answer<Refused> {
     // Whoever asks may see what is in this namespace.
     let known = if routes::is_place(namespace) { K::names(api, namespace).await? } else { vec![] };
     let refusal = Refusal::unknown(K::NOUN, name, known.iter().map(String::as_str));

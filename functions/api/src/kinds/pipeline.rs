@@ -9,7 +9,6 @@ use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::border::{Act, Counted, Home};
 use keelway_domain::promotions::definition::{Definition, Strategy};
-use keelway_engine::ports::Ports;
 use keelway_githosts::Repository;
 use keelway_wire::manifest::{Finding, PipelineManifest, Severity};
 
@@ -28,7 +27,7 @@ impl Kind for PipelineManifest {
         Some(&mut self.definition)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Definition> {
+    fn kept(api: &Api) -> impl Kept<Spec = Definition> {
         api.promotions().pipelines()
     }
 
@@ -69,7 +68,7 @@ impl Kind for PipelineManifest {
     }
 
     /// Those that carry back what others promote, and those that may.
-    async fn warnings<P: Ports>(&self, api: &Api<P>) -> Answer<Vec<Finding>> {
+    async fn warnings(&self, api: &Api) -> Answer<Vec<Finding>> {
         let of = self.said().at();
         let warning = |message: String| Finding {
             severity: Severity::Warning,

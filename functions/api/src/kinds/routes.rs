@@ -19,7 +19,6 @@ use keelway_domain::access::Need;
 use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::Declared;
 use keelway_wire::http::promotions::{Registered, RegisteredPage};
 use serde::Serialize;
@@ -37,7 +36,7 @@ pub trait Shown: Kind {
     type One: IntoResponse;
 
     /// One of them, if there is one.
-    fn one<P: Ports>(api: &Api<P>, at: &Address) -> impl Future<Output = Answer<Option<Self::One>>> + Send;
+    fn one(api: &Api, at: &Address) -> impl Future<Output = Answer<Option<Self::One>>> + Send;
 }
 
 /// How those of a kind are listed.
@@ -48,7 +47,7 @@ pub trait Listed: Kind {
     type Page: Serialize;
 
     /// A page of the list.
-    fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> impl Future<Output = Answer<Self::Page>> + Send;
+    fn list(api: &Api, listing: &Listing) -> impl Future<Output = Answer<Self::Page>> + Send;
 }
 
 /// A kind whose definitions are shown as [`Registered`].
@@ -57,7 +56,7 @@ pub trait Plain: Kind<Spec: Serialize> {}
 impl<K: Plain> Shown for K {
     type One = Json<Registered>;
 
-    async fn one<P: Ports>(api: &Api<P>, at: &Address) -> Answer<Option<Self::One>> {
+    async fn one(api: &Api, at: &Address) -> Answer<Option<Self::One>> {
         Ok(K::kept(api).get(at).await?.map(|one| Json(registered::<K>(at, &one))))
     }
 }
@@ -65,8 +64,8 @@ impl<K: Plain> Shown for K {
 impl<K: Plain> Listed for K {
     type Page = RegisteredPage;
 
-    async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<RegisteredPage> {
-        let (found, next) = listing.declared::<K, P>(api).await?;
+    async fn list(api: &Api, listing: &Listing) -> Answer<RegisteredPage> {
+        let (found, next) = listing.declared::<K>(api).await?;
         let items = found.iter().map(|(at, one)| registered::<K>(at, one)).collect();
         Ok(RegisteredPage::new(items, listing.limit, next))
     }
@@ -104,7 +103,7 @@ pub enum Within {
 
 impl Listing {
     /// The definitions of the page, and the key of the next one.
-    pub async fn declared<K: Kind, P: Ports>(&self, api: &Api<P>) -> Answer<(Vec<(Address, Declared<K::Spec>)>, String)> {
+    pub(crate) async fn declared<K: Kind>(&self, api: &Api) -> Answer<(Vec<(Address, Declared<K::Spec>)>, String)> {
         let (kept, after) = (K::kept(api), self.after.as_deref());
         let (found, next) = match &self.within {
             Within::One(namespace) => kept.page(namespace.as_str(), after, self.limit).await?,
@@ -159,13 +158,13 @@ impl Named {
     }
 
     /// The refusal if there is none.
-    pub async fn unknown<K: Kind, P: Ports>(&self, api: &Api<P>) -> Answer<Refused> {
-        unknown::<K, P>(api, &self.namespace, &self.name).await
+    pub(crate) async fn unknown<K: Kind>(&self, api: &Api) -> Answer<Refused> {
+        unknown::<K>(api, &self.namespace, &self.name).await
     }
 }
 
 /// A page of the definitions of a kind.
-pub async fn list<K: Listed, P: Ports>(api: &Api<P>, caller: &Caller, asked: Asked<'_>) -> Answer<Json<K::Page>> {
+pub(crate) async fn list<K: Listed>(api: &Api, caller: &Caller, asked: Asked<'_>) -> Answer<Json<K::Page>> {
     let within = match given(asked.namespace).or(K::LISTED_IN) {
         None => Within::Seen(caller.seen()),
         Some(namespace) => {
@@ -182,34 +181,34 @@ pub async fn list<K: Listed, P: Ports>(api: &Api<P>, caller: &Caller, asked: Ask
 }
 
 /// One definition of a kind.
-pub async fn one<K: Shown, P: Ports>(api: &Api<P>, named: &Named) -> Answer<Response> {
+pub(crate) async fn one<K: Shown>(api: &Api, named: &Named) -> Answer<Response> {
     if let Some(at) = named.at()
         && let Some(one) = K::one(api, &at).await?
     {
         return Ok(one.into_response());
     }
-    Err(named.unknown::<K, P>(api).await?)
+    Err(named.unknown::<K>(api).await?)
 }
 
 /// The manifest of one.
-pub async fn manifest<K: Kind, P: Ports>(api: &Api<P>, named: &Named) -> Answer<Response> {
+pub(crate) async fn manifest<K: Kind>(api: &Api, named: &Named) -> Answer<Response> {
     if let Some(at) = named.at()
         && let Some(one) = K::kept(api).get(&at).await?
     {
         return Ok(text(one.source));
     }
-    Err(named.unknown::<K, P>(api).await?)
+    Err(named.unknown::<K>(api).await?)
 }
 
 /// Deletes one.
-pub async fn delete<K: Kind, P: Ports>(api: &Api<P>, caller: &Caller, named: &Named) -> Answer<StatusCode> {
+pub(crate) async fn delete<K: Kind>(api: &Api, caller: &Caller, named: &Named) -> Answer<StatusCode> {
     if let Some(at) = named.at()
         && K::delete(api, &at).await?
     {
         caller.says(format!("deleted {} {}", K::NOUN, named.name));
         return Ok(StatusCode::NO_CONTENT);
     }
-    Err(named.unknown::<K, P>(api).await?)
+    Err(named.unknown::<K>(api).await?)
 }
 
 /// The handlers of a kind, and its routes: `of_kind`. A kind whose list is not like the others' has a handler `list` of its own.
@@ -222,12 +221,12 @@ macro_rules! kind_routes {
     ) => {
         $(#[$($list_doc)*])*
         #[utoipa::path(get, path = $list, tag = $tag, params($query), responses((status = 200, body = $page)))]
-        pub async fn list<P: keelway_engine::ports::Ports + 'static>(
+        pub(crate) async fn list(
             caller: $crate::fence::allowed::Allowed<$crate::kinds::routes::$scope>,
-            api: $crate::Api<P>,
+            api: $crate::Api,
             $crate::fence::input::Params(query): $crate::fence::input::Params<$query>,
         ) -> $crate::fence::problem::Answer<axum::Json<$page>> {
-            $crate::kinds::routes::list::<$kind, P>(&api, &caller, query.asked()).await
+            $crate::kinds::routes::list::<$kind>(&api, &caller, query.asked()).await
         }
 
         $crate::kinds::routes::kind_routes! { $kind, $tag; $($rest)* }
@@ -243,12 +242,12 @@ macro_rules! kind_routes {
     ) => {
         $(#[$($one_doc)*])*
         #[utoipa::path(get, path = $one, tag = $tag, responses((status = 200, body = $state $(, $($more)*)?)))]
-        pub async fn one<P: keelway_engine::ports::Ports + 'static>(
+        pub(crate) async fn one(
             _: $crate::fence::allowed::Allowed<$crate::fence::allowed::scope::Read>,
-            api: $crate::Api<P>,
+            api: $crate::Api,
             named: $crate::kinds::routes::Named,
         ) -> $crate::fence::problem::Answer<axum::response::Response> {
-            $crate::kinds::routes::one::<$kind, P>(&api, &named).await
+            $crate::kinds::routes::one::<$kind>(&api, &named).await
         }
 
         $(#[$($manifest_doc)*])*
@@ -258,29 +257,29 @@ macro_rules! kind_routes {
             tag = $tag,
             responses((status = 200, body = String, content_type = "text/yaml", headers(("ETag" = String))))
         )]
-        pub async fn manifest<P: keelway_engine::ports::Ports + 'static>(
+        pub(crate) async fn manifest(
             _: $crate::fence::allowed::Allowed<$crate::fence::allowed::scope::Read>,
-            api: $crate::Api<P>,
+            api: $crate::Api,
             named: $crate::kinds::routes::Named,
         ) -> $crate::fence::problem::Answer<axum::response::Response> {
-            $crate::kinds::routes::manifest::<$kind, P>(&api, &named).await
+            $crate::kinds::routes::manifest::<$kind>(&api, &named).await
         }
 
         $(#[$($delete_doc)*])*
         #[utoipa::path(delete, path = $delete, tag = $tag, responses((status = 204)))]
-        pub async fn delete<P: keelway_engine::ports::Ports + 'static>(
+        pub(crate) async fn delete(
             caller: $crate::fence::allowed::Allowed<
                 $crate::fence::allowed::scope::Administer,
                 $crate::fence::allowed::act::Delete,
             >,
-            api: $crate::Api<P>,
+            api: $crate::Api,
             named: $crate::kinds::routes::Named,
         ) -> $crate::fence::problem::Answer<axum::http::StatusCode> {
-            $crate::kinds::routes::delete::<$kind, P>(&api, &caller, &named).await
+            $crate::kinds::routes::delete::<$kind>(&api, &caller, &named).await
         }
 
         /// The routes.
-        pub fn of_kind<P: keelway_engine::ports::Ports + 'static>() -> Vec<$crate::fence::route::Route<P>> {
+        pub fn of_kind() -> Vec<$crate::fence::route::Route> {
             use $crate::fence::route::route;
             vec![route!(list), route!(one), route!(manifest), route!(delete)]
         }

@@ -8,13 +8,13 @@ use crate::fence::allowed::{Allowed, scope};
 use crate::fence::input::{Params, Path};
 use crate::fence::pages::{KNOWN, Paging, after, limit};
 use crate::fence::problem::{Answer, Refused};
+use crate::ports::AnyPorts;
 use axum::Json;
 use keelway_domain::address::Address;
 use keelway_domain::border::Counted;
 use keelway_domain::names::{ProjectName, ServiceName};
 use keelway_domain::schedules::{Concurrency, Run, Schedule, Spec, When};
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::declare::{Declared, Outcome};
 use keelway_engine::sequences::Sequences;
 use keelway_wire::http::Clock;
@@ -37,11 +37,11 @@ impl Kind for ScheduleManifest {
         Some(&mut self.spec)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Spec> {
+    fn kept(api: &Api) -> impl Kept<Spec = Spec> {
         Schedules(api.engine())
     }
 
-    async fn validate<P: Ports>(&self, api: &Api<P>, with: &Context<'_>) -> Answer<()> {
+    async fn validate(&self, api: &Api, with: &Context<'_>) -> Answer<()> {
         let Self { project, name, spec, source } = self;
         let found = api.engine().schedules().get(project, name).await?;
         api.engine().schedules().check(found.as_ref(), spec, source)?;
@@ -49,14 +49,14 @@ impl Kind for ScheduleManifest {
     }
 
     /// Of a project that does not exist, that is said.
-    async fn names<P: Ports>(api: &Api<P>, namespace: &str) -> Answer<Vec<String>> {
+    async fn names(api: &Api, namespace: &str) -> Answer<Vec<String>> {
         api.engine().projects().find(namespace).await?;
         Ok(Self::kept(api).names(namespace, None, KNOWN).await?.0)
     }
 }
 
 /// The schedules of projects.
-struct Schedules<'a, P>(&'a Sequences<P>);
+struct Schedules<'a>(&'a Sequences<AnyPorts>);
 
 fn project(at: &str) -> Answer<ProjectName> {
     ProjectName::new(at).map_err(|error| Refused::field("project", error))
@@ -67,7 +67,7 @@ fn plain(x: Schedule) -> (Address, Declared<Spec>) {
     (at, Declared { spec: x.spec, source: x.source, at: x.applied, version: 0 })
 }
 
-impl<P: Ports> Kept for Schedules<'_, P> {
+impl Kept for Schedules<'_> {
     type Spec = Spec;
 
     async fn get(&self, at: &Address) -> Answer<Option<Declared<Spec>>> {
@@ -143,7 +143,7 @@ fn shown(x: Schedule) -> ScheduleState {
 impl Shown for ScheduleManifest {
     type One = Json<ScheduleState>;
 
-    async fn one<P: Ports>(api: &Api<P>, at: &Address) -> Answer<Option<Self::One>> {
+    async fn one(api: &Api, at: &Address) -> Answer<Option<Self::One>> {
         Ok(api.engine().schedules().get(&project(&at.namespace)?, &at.name).await?.map(|one| Json(shown(one))))
     }
 }
@@ -156,9 +156,9 @@ impl Shown for ScheduleManifest {
     params(Paging),
     responses((status = 200, body = SchedulePage), (status = 404))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path(project): Path<String>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<SchedulePage>> {

@@ -9,7 +9,6 @@ use axum::Json;
 use keelway_domain::address::Address;
 use keelway_domain::border::Counted;
 use keelway_domain::webhooks::Subscription;
-use keelway_engine::ports::Ports;
 use keelway_engine::webhooks::{Applied, MOST};
 use keelway_wire::http::webhooks::{WebhookDisabled, WebhookPage, WebhookState};
 use keelway_wire::manifest::WebhookManifest;
@@ -29,17 +28,17 @@ impl Kind for WebhookManifest {
         Some(&mut self.subscription)
     }
 
-    fn kept<P: Ports>(api: &Api<P>) -> impl Kept<Spec = Subscription> {
+    fn kept(api: &Api) -> impl Kept<Spec = Subscription> {
         api.webhooks().declared()
     }
 
     /// It counts for every event after the answer.
-    async fn applied<P: Ports>(api: &Api<P>) -> Answer<()> {
+    async fn applied(api: &Api) -> Answer<()> {
         Ok(api.feed_webhooks().await?)
     }
 
     /// Who deletes one that is gone has nobody told.
-    async fn delete<P: Ports>(api: &Api<P>, at: &Address) -> Answer<bool> {
+    async fn delete(api: &Api, at: &Address) -> Answer<bool> {
         Ok(api.webhooks().subscription(at).await?.is_some() && api.webhooks().remove(at).await?)
     }
 
@@ -71,7 +70,7 @@ pub fn shown(of: &Address, applied: &Applied) -> WebhookState {
 impl Shown for WebhookManifest {
     type One = Json<WebhookState>;
 
-    async fn one<P: Ports>(api: &Api<P>, at: &Address) -> Answer<Option<Self::One>> {
+    async fn one(api: &Api, at: &Address) -> Answer<Option<Self::One>> {
         let Some(applied) = api.webhooks().subscription(at).await? else { return Ok(None) };
         let waiting = api.webhooks().waiting(at).await?;
         Ok(Some(Json(WebhookState { waiting: Some(waiting as u64), ..shown(at, &applied) })))
@@ -81,7 +80,7 @@ impl Shown for WebhookManifest {
 impl Listed for WebhookManifest {
     type Page = WebhookPage;
 
-    async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<WebhookPage> {
+    async fn list(api: &Api, listing: &Listing) -> Answer<WebhookPage> {
         // There are few subscriptions, so all are read.
         let all = api.webhooks().subscriptions().await?;
         let after = listing.after.as_deref().unwrap_or_default();

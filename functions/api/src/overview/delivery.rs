@@ -14,7 +14,6 @@ use keelway_domain::deployments::Deployment;
 use keelway_domain::event::Object;
 use keelway_domain::names::Context;
 use keelway_domain::promotions::{Made, Promotion};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::DeliveryPromotion;
 use keelway_wire::http::deployments::VersionState;
 use serde_json::{Value, json};
@@ -31,9 +30,9 @@ const PAST: u32 = 20;
     tag = "sequences",
     responses((status = 200, body = keelway_wire::http::DeliveryOverview), (status = 404))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     caller: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((project, context)): Path<(String, String)>,
 ) -> Answer<axum::Json<Value>> {
     let project = api.engine().projects().find(&project).await?.settings.name;
@@ -69,7 +68,7 @@ pub async fn one<P: Ports + 'static>(
 }
 
 /// The attempts of a config that were made for this context; and whether its past has more pages.
-async fn carried<P: Ports>(api: &Api<P>, of: &Address, context: &str) -> Answer<(Vec<VersionState>, bool)> {
+async fn carried(api: &Api, of: &Address, context: &str) -> Answer<(Vec<VersionState>, bool)> {
     let Some(state) = api.deployments().states(std::slice::from_ref(of)).await?.pop().flatten() else {
         return Ok((vec![], false));
     };
@@ -86,7 +85,7 @@ async fn carried<P: Ports>(api: &Api<P>, of: &Address, context: &str) -> Answer<
 }
 
 /// The promotion that a trigger names, if its pipeline says so, too.
-async fn promotion<P: Ports>(api: &Api<P>, caller: &Caller, said: &Object, context: &str) -> Answer<Option<DeliveryPromotion>> {
+async fn promotion(api: &Api, caller: &Caller, said: &Object, context: &str) -> Answer<Option<DeliveryPromotion>> {
     let text = |name: &str| said.get(name).and_then(Value::as_str).unwrap_or_default();
     let of = Address::new(text("namespace"), text("pipeline"));
     let environment = text("environment");

@@ -9,14 +9,13 @@ use keelway_domain::deployments::{Claim, Config, Deployment, Status, template};
 use keelway_domain::names::ProjectName;
 use keelway_domain::note::Note;
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::WaitItem;
 
 /// Configs that are read.
 const STATES: usize = 500;
 
 /// What waits of the deployment configs.
-pub async fn part<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answer<Part> {
+pub(crate) async fn part(api: &Api, among: Option<&[ProjectName]>) -> Answer<Part> {
     let there = api.deployments().there(among, STATES).await?;
     let now = api.deployments().now();
     let items = there.subjects.iter().filter(|x| !x.deleted).flat_map(|x| items(x, now)).collect();

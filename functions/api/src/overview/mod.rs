@@ -8,10 +8,8 @@ mod sequences;
 mod wait;
 
 use crate::fence::route::{Route, route};
-use keelway_engine::ports::Ports;
-use keelway_engine::secrets::Secrets;
 
 /// The routes.
-pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     vec![route!(wait::list), route!(delivery::one)]
 }

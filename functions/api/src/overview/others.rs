@@ -5,7 +5,6 @@ use crate::Api;
 use crate::fence::problem::Answer;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
-use keelway_engine::ports::Ports;
 use keelway_engine::protocol::{Inbox, letters};
 use keelway_engine::webhooks::{Address, Applied};
 use keelway_wire::http::WaitItem;
@@ -14,7 +13,7 @@ use keelway_wire::http::WaitItem;
 const LETTERS: u32 = 5;
 
 /// The webhook subscriptions that are disabled, or that nothing has reached for a while.
-pub async fn webhooks<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answer<Part> {
+pub(crate) async fn webhooks(api: &Api, among: Option<&[ProjectName]>) -> Answer<Part> {
     let all = api.webhooks().subscriptions().await?;
     let is_seen = |of: &Address| among.is_none_or(|among| among.iter().any(|one| *one.as_str() == *of.namespace));
     let seen: Vec<&(Address, Applied)> = all.readable.iter().filter(|(of, _)| is_seen(of)).collect();
@@ -42,7 +41,7 @@ fn subscription(of: &Address, applied: &Applied) -> Option<WaitItem> {
 }
 
 /// The newest dead letters.
-pub async fn letters<P: Ports>(api: &Api<P>) -> Answer<Part> {
+pub(crate) async fn letters(api: &Api) -> Answer<Part> {
     let (found, next) = letters::list(api.engine().ports(), None, LETTERS).await?;
     let item = |letter: letters::Stored| WaitItem {
         group: FAILING.into(),

@@ -10,7 +10,6 @@ use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::{EVALUATING, EVALUATION_FAILED, Made, Phase, Pipeline, Promotion};
 use keelway_domain::time::Timestamp;
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::View;
 use keelway_wire::http::WaitItem;
@@ -23,7 +22,7 @@ const EXPLAINED: usize = 100;
 const TOGETHER: usize = 10;
 
 /// What waits of the pipelines.
-pub async fn part<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answer<Part> {
+pub(crate) async fn part(api: &Api, among: Option<&[ProjectName]>) -> Answer<Part> {
     let there = api.promotions().there(among, STATES).await?;
     let mut part = Part { found: !there.subjects.is_empty(), cut: there.more, ..Part::default() };
     let mut unfinished: Vec<Address> = vec![];

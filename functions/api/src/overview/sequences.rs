@@ -6,7 +6,6 @@ use crate::fence::problem::Answer;
 use keelway_domain::access::Need;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
-use keelway_engine::ports::Ports;
 use keelway_engine::views::OpenExecution;
 use keelway_wire::http::{ExecutionState, WaitItem, Waits};
 
@@ -14,7 +13,7 @@ use keelway_wire::http::{ExecutionState, WaitItem, Waits};
 const SILENT: Span = Span::minutes(60);
 
 /// What waits of the open executions.
-pub async fn part<P: Ports>(api: &Api<P>, among: Option<&[ProjectName]>) -> Answer<Part> {
+pub(crate) async fn part(api: &Api, among: Option<&[ProjectName]>) -> Answer<Part> {
     let (open, cut) = api.engine().views().open(among).await?;
     let now = api.engine().now();
     Ok(Part { found: !open.is_empty(), items: open.into_iter().filter_map(|one| item(one, now)).collect(), cut })

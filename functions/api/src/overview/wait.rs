@@ -13,7 +13,6 @@ use keelway_domain::ids::hash64;
 use keelway_domain::names::ProjectName;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::keys::{hash, ms};
-use keelway_engine::ports::Ports;
 use keelway_wire::http::{Looked, WaitItem, WaitPage};
 use serde::Deserialize;
 
@@ -52,9 +51,9 @@ pub struct Part {
     params(Wanted),
     responses((status = 200, body = WaitPage), (status = 404))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<WaitPage>> {
@@ -93,7 +92,7 @@ pub async fn list<P: Ports + 'static>(
 }
 
 /// The refusal for what cannot be the name of a project.
-async fn unknown<P: Ports>(api: &Api<P>, project: &str) -> Refused {
+async fn unknown(api: &Api, project: &str) -> Refused {
     match api.engine().projects().find(project).await {
         Ok(_) => Refused::internal(),
         Err(refusal) => refusal.into(),
@@ -101,7 +100,7 @@ async fn unknown<P: Ports>(api: &Api<P>, project: &str) -> Refused {
 }
 
 /// Dead letters belong to the installation.
-async fn letters<P: Ports>(api: &Api<P>, caller: &Caller, named: Option<&str>) -> Answer<Part> {
+async fn letters(api: &Api, caller: &Caller, named: Option<&str>) -> Answer<Part> {
     if named.is_some() || !caller.may(Need::Read, None) {
         return Ok(Part::default());
     }

@@ -21,7 +21,6 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use keelway_engine::ports::Ports;
 use serde_json::json;
 
 /// A file of the page: the joined modules, the style sheet or the icon.
@@ -44,7 +43,7 @@ const INDEX: &str = include_str!(concat!(env!("OUT_DIR"), "/index.html"));
 const AT: &str = "/ui/";
 
 /// Answers requests for the page, and passes all others on.
-pub async fn serve<P: Ports + 'static>(State(api): State<Api<P>>, request: Request, next: Next) -> Response {
+pub(crate) async fn serve(State(api): State<Api>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let browser = wants(&request, ACCEPT, "text/html");
@@ -104,7 +103,7 @@ fn policy(sign_in: &SignIn) -> String {
 }
 
 /// What the page has to know before anybody has signed in.
-fn settings<P: Ports>(api: &Api<P>) -> Response {
+fn settings(api: &Api) -> Response {
     let (sign_in, known) = (&api.settings().sign_in, api.settings().identities.as_ref());
     let providers = sign_in.issuer().zip(known).map(|(issuer, known)| {
         let name = issuer.trim_start_matches("https://").trim_start_matches("http://").split('/').next().unwrap_or_default();

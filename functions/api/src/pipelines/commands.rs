@@ -18,10 +18,8 @@ use axum::response::{IntoResponse, Response};
 use keelway_domain::note::Note;
 use keelway_domain::promotions::definition::Strategy;
 use keelway_domain::promotions::{At, Command, Made, Phase, Promotion, Refused as Conflict};
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::{Forecast, View};
-use keelway_engine::secrets::Secrets;
 use keelway_wire::http::promotions::{ApprovalDecision, ApprovalRequest, CommandAnswer, CommandRequest};
 use serde::de::DeserializeOwned;
 
@@ -50,9 +48,9 @@ struct Asked {
     request_body(content = Option<ApprovalRequest>, example = json!({"decision": "approve", "by": "ada"})),
     responses((status = 201, body = CommandAnswer, headers(("Location" = String))), (status = 202, body = CommandAnswer), (status = 204), (status = 409), (status = 422))
 )]
-pub async fn approval<P: Ports + Secrets + 'static>(
+pub(crate) async fn approval(
     caller: Allowed<scope::OrSigned<scope::Approve>, act::Decide>,
-    api: Api<P>,
+    api: Api,
     path: Result<Path<(String, String, String, String)>, Refused>,
     _: Params<Anything>,
     Extension(RequestId(id)): Extension<RequestId>,
@@ -150,9 +148,9 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Answer<T> {
     request_body(content = CommandRequest, example = json!({"command": "suspend", "by": "ada", "message": "the fair"})),
     responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer), (status = 409), (status = 422))
 )]
-pub async fn command<P: Ports + 'static>(
+pub(crate) async fn command(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, name)): Path<(String, String)>,
     Extension(RequestId(id)): Extension<RequestId>,
 
@@ -217,7 +215,7 @@ fn meant(asked: &CommandRequest, view: &View) -> Answer<Command> {
 const COMMANDS: &str = "\"suspend\", \"resume\", \"hold\", \"release\", \"abandon\", \"retry\" or \"abort\"";
 
 /// Sends a command to the engine, and waits until the state shows the result. Returns the last view; `true`: it shows the result.
-async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<(View, bool)> {
+async fn carry(api: &Api, asked: &Asked, view: View) -> Answer<(View, bool)> {
     if view.state.obeyed.contains(&asked.note.id) {
         return Ok((view, true));
     }
@@ -237,7 +235,7 @@ async fn carry<P: Ports>(api: &Api<P>, asked: &Asked, view: View) -> Answer<(Vie
 }
 
 /// The state, and whether it shows that this command, or another one with the same effect, was obeyed.
-async fn seen<P: Ports>(api: &Api<P>, asked: &Asked) -> Answer<(View, bool)> {
+async fn seen(api: &Api, asked: &Asked) -> Answer<(View, bool)> {
     let (_, view) = find(api, &asked.to.namespace, &asked.to.name).await?;
     if view.state.obeyed.contains(&asked.note.id) {
         return Ok((view, true));

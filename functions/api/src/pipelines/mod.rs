@@ -17,16 +17,14 @@ use crate::fence::route::{Route, route};
 use crate::kinds::routes::{Listed, Listing, Named, Shown, kind_routes};
 use axum::Json;
 use axum::http::StatusCode;
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::Address;
 use keelway_engine::promotions::views::View;
-use keelway_engine::secrets::Secrets;
 use keelway_wire::http::Clock;
 use keelway_wire::http::promotions::{Commands, Explanation, OpenPullRequests, PipelineHistoryPage, PipelinePage, PipelineState};
 use keelway_wire::manifest::{ClusterManifest, PipelineManifest};
 
 /// The routes.
-pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     let routes = vec![
         route!(history),
         route!(explain),
@@ -42,20 +40,20 @@ pub fn routes<P: Ports + Secrets + 'static>() -> Vec<Route<P>> {
 }
 
 /// The pipeline in a path.
-pub async fn find<P: Ports>(api: &Api<P>, namespace: &str, name: &str) -> Answer<(Address, View)> {
+pub(crate) async fn find(api: &Api, namespace: &str, name: &str) -> Answer<(Address, View)> {
     let named = Named::new(namespace, name);
     if let Some(of) = named.at()
         && let Some(view) = api.promotions().view(&of).await?
     {
         return Ok((of, view));
     }
-    Err(named.unknown::<PipelineManifest, P>(api).await?)
+    Err(named.unknown::<PipelineManifest>(api).await?)
 }
 
 impl Shown for PipelineManifest {
     type One = Json<PipelineState>;
 
-    async fn one<P: Ports>(api: &Api<P>, of: &Address) -> Answer<Option<Self::One>> {
+    async fn one(api: &Api, of: &Address) -> Answer<Option<Self::One>> {
         Ok(api.promotions().view(of).await?.map(|view| Json(shape::pipeline(of, &view))))
     }
 }
@@ -63,8 +61,8 @@ impl Shown for PipelineManifest {
 impl Listed for PipelineManifest {
     type Page = PipelinePage;
 
-    async fn list<P: Ports>(api: &Api<P>, listing: &Listing) -> Answer<PipelinePage> {
-        let (found, next) = listing.declared::<Self, P>(api).await?;
+    async fn list(api: &Api, listing: &Listing) -> Answer<PipelinePage> {
+        let (found, next) = listing.declared::<Self>(api).await?;
         let addresses: Vec<Address> = found.iter().map(|(of, _)| of.clone()).collect();
         let states = api.promotions().states(&addresses).await?;
         let entries = found.iter().zip(&states).map(|((of, applied), state)| shape::entry(of, applied, state.as_ref()));
@@ -92,9 +90,9 @@ kind_routes! {
     params(Paging),
     responses((status = 200, body = PipelineHistoryPage))
 )]
-pub async fn history<P: Ports + 'static>(
+pub(crate) async fn history(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, name)): Path<(String, String)>,
     Params(paging): Params<Paging>,
 ) -> Answer<Json<PipelineHistoryPage>> {
@@ -115,9 +113,9 @@ pub async fn history<P: Ports + 'static>(
     tag = "pipelines",
     responses((status = 200, body = Explanation))
 )]
-pub async fn explain<P: Ports + 'static>(
+pub(crate) async fn explain(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<Explanation>> {
     let (of, view) = find(&api, &namespace, &name).await?;
@@ -131,9 +129,9 @@ pub async fn explain<P: Ports + 'static>(
     tag = "pipelines",
     responses((status = 200, body = OpenPullRequests))
 )]
-pub async fn pull_requests<P: Ports + 'static>(
+pub(crate) async fn pull_requests(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<OpenPullRequests>> {
     let (_, view) = find(&api, &namespace, &name).await?;
@@ -149,16 +147,12 @@ pub async fn pull_requests<P: Ports + 'static>(
     tag = "pipelines",
     responses((status = 202))
 )]
-pub async fn observe<P: Ports + 'static>(
-    caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
-    named: Named,
-) -> Answer<StatusCode> {
+pub(crate) async fn observe(caller: Allowed<scope::Trigger, act::Control>, api: Api, named: Named) -> Answer<StatusCode> {
     if let Some(of) = named.at()
         && api.promotions().observe_cluster(&of).await?
     {
         caller.says(format!("had cluster {} read", named.name));
         return Ok(StatusCode::ACCEPTED);
     }
-    Err(named.unknown::<ClusterManifest, P>(&api).await?)
+    Err(named.unknown::<ClusterManifest>(&api).await?)
 }

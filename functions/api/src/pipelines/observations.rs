@@ -8,7 +8,6 @@ use axum::Json;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use keelway_domain::promotions::observe::Observed;
-use keelway_engine::ports::Ports;
 use keelway_engine::promotions::observations::{Fact, Kept};
 use keelway_wire::http::promotions::{ObservationAnswer, ObservedFact};
 use keelway_wire::observation::{self, Observation, Wrong};
@@ -35,9 +34,9 @@ pub struct Wanted {
     request_body(content = crate::fence::bodies::ObservedObject, example = json!({"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "name": "carts", "namespace": "dev", "revision": "v1", "ready": true})),
     responses((status = 200, body = ObservationAnswer))
 )]
-pub async fn report<P: Ports + 'static>(
+pub(crate) async fn report(
     caller: Allowed<scope::Trigger, act::Observe>,
-    api: Api<P>,
+    api: Api,
     Params(wanted): Params<Wanted>,
 
     request: Request,

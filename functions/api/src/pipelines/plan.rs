@@ -7,7 +7,6 @@ use crate::fence::input::Path;
 use crate::fence::problem::Answer;
 use crate::keptn::plan::closed;
 use axum::Json;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::{PipelinePlan, PlannedEnvironment};
 
 /// The environments of a pipeline, and when nothing is promoted into them.
@@ -17,9 +16,9 @@ use keelway_wire::http::{PipelinePlan, PlannedEnvironment};
     tag = "pipelines",
     responses((status = 200, body = PipelinePlan))
 )]
-pub async fn plan<P: Ports + 'static>(
+pub(crate) async fn plan(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, name)): Path<(String, String)>,
 ) -> Answer<Json<PipelinePlan>> {
     let (_, view) = find(&api, &namespace, &name).await?;

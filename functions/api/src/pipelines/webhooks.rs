@@ -9,8 +9,7 @@ use crate::fence::signed;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use keelway_domain::address::Address;
-use keelway_engine::ports::Ports;
-use keelway_engine::secrets::{self, Secrets};
+use keelway_engine::secrets;
 use keelway_githosts::{Form, Repository, SIGNATURES, webhook};
 use serde_json::Value;
 
@@ -31,9 +30,9 @@ fn refusal() -> Refused {
     request_body(content = Value, example = json!({"action": "closed"})),
     responses((status = 202), (status = 204))
 )]
-pub async fn wake<P: Ports + Secrets + 'static>(
+pub(crate) async fn wake(
     _: Allowed<scope::OfGitHost>,
-    api: Api<P>,
+    api: Api,
     Path(name): Path<String>,
     _: Params<Anything>,
     request: Request,

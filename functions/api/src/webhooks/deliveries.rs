@@ -12,7 +12,6 @@ use keelway_domain::access::Need;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::webhooks::{Delivery, End, Exchange};
-use keelway_engine::ports::Ports;
 use keelway_engine::webhooks::Redelivery;
 use keelway_wire::http::webhooks::{DeliveryAttempt, DeliveryPage, DeliveryState, Redelivered};
 use serde::Deserialize;
@@ -66,9 +65,9 @@ fn unknown(id: &str) -> Refused {
     params(Wanted),
     responses((status = 200, body = DeliveryPage))
 )]
-pub async fn list<P: Ports + 'static>(
+pub(crate) async fn list(
     caller: Allowed<scope::Anywhere<scope::Read>>,
-    api: Api<P>,
+    api: Api,
 
     Params(wanted): Params<Wanted>,
 ) -> Answer<Json<DeliveryPage>> {
@@ -89,9 +88,9 @@ pub async fn list<P: Ports + 'static>(
     tag = "webhooks",
     responses((status = 200, body = DeliveryState))
 )]
-pub async fn one<P: Ports + 'static>(
+pub(crate) async fn one(
     _: Allowed<scope::Read>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, id)): Path<(String, String)>,
 ) -> Answer<Json<DeliveryState>> {
     let of = SubjectId::parse(&id).ok_or_else(|| unknown(&id))?;
@@ -107,9 +106,9 @@ pub async fn one<P: Ports + 'static>(
     params(("Idempotency-Key" = Option<String>, Header)),
     responses((status = 202, body = Redelivered), (status = 409), (status = 422))
 )]
-pub async fn redeliver<P: Ports + 'static>(
+pub(crate) async fn redeliver(
     caller: Allowed<scope::Trigger, act::Control>,
-    api: Api<P>,
+    api: Api,
     Path((namespace, id)): Path<(String, String)>,
     Extension(RequestId(request)): Extension<RequestId>,
 ) -> Answer<(StatusCode, Json<Redelivered>)> {

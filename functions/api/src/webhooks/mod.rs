@@ -9,12 +9,11 @@ use crate::fence::route::{Route, route};
 use crate::kinds::routes::Named;
 use crate::kinds::webhook_subscription::shown;
 use axum::Json;
-use keelway_engine::ports::Ports;
 use keelway_wire::http::webhooks::WebhookState;
 use keelway_wire::manifest::WebhookManifest;
 
 /// The routes.
-pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
+pub fn routes() -> Vec<Route> {
     vec![route!(resume), route!(deliveries::list), route!(deliveries::one), route!(deliveries::redeliver).once()]
 }
 
@@ -25,11 +24,7 @@ pub fn routes<P: Ports + 'static>() -> Vec<Route<P>> {
     tag = "webhooks",
     responses((status = 200, body = WebhookState))
 )]
-pub async fn resume<P: Ports + 'static>(
-    caller: Allowed<scope::Administer, act::Control>,
-    api: Api<P>,
-    named: Named,
-) -> Answer<Json<WebhookState>> {
+pub(crate) async fn resume(caller: Allowed<scope::Administer, act::Control>, api: Api, named: Named) -> Answer<Json<WebhookState>> {
     if let Some(of) = named.at()
         && api.webhooks().resume(&of).await?.is_some()
         && let Some(applied) = api.webhooks().subscription(&of).await?
@@ -37,5 +32,5 @@ pub async fn resume<P: Ports + 'static>(
         caller.says(format!("resumed webhook {}", of.name));
         return Ok(Json(shown(&of, &applied)));
     }
-    Err(named.unknown::<WebhookManifest, P>(&api).await?)
+    Err(named.unknown::<WebhookManifest>(&api).await?)
 }

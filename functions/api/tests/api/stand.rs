@@ -82,7 +82,7 @@ fn settings() -> Settings {
 
 /// Every route.
 pub fn routes() -> Vec<Listed> {
-    keelway_api::listed::<AtOnce>()
+    keelway_api::listed()
 }
 
 pub struct Stand {

@@ -9,7 +9,7 @@ use keelway_engine::keys;
 use keelway_engine::protocol::Loaded;
 use keelway_wire::cloudevent::from_bus_envelope;
 use keelway_world::Tested;
-use keelway_world::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches};
+use keelway_world::case::{Answer, Dialect, Entrance, Format, Stand, Step, Telling, Tells, matches, parsed};
 use keelway_world::fork::Forked;
 use keelway_world::queue::Parcel;
 use keelway_world::story::{Mode, Story};
@@ -28,7 +28,7 @@ impl Tested for Counters<Worker> {
     }
 }
 
-/// The dialect of counters' cases.
+/// The format and the dialect of counters' cases.
 #[derive(Debug, Clone, Default)]
 pub struct Counts;
 
@@ -48,7 +48,7 @@ pub struct Own {
     peer: Option<String>,
 }
 
-impl Dialect for Counts {
+impl Format for Counts {
     type Given = Nothing;
     type Step = Own;
 
@@ -57,6 +57,12 @@ impl Dialect for Counts {
     fn inputs(step: &Own) -> usize {
         usize::from(step.add.is_some())
     }
+    fn parse(text: &str) -> Result<Vec<Case>, String> {
+        parsed(text)
+    }
+}
+
+impl Dialect for Counts {
     fn takes(source: &str, detail_type: &str) -> bool {
         Counters::<Worker>::takes(source, detail_type)
     }

@@ -1,38 +1,27 @@
 //! Cases: stories as data, and how they are told to any [`Stand`]. What every engine's cases have is here; what an engine adds to
-//! the format is its [`Dialect`]. The format is described beside the cases, in `tests/cases/README.md`.
+//! the format is its [`Format`], and how it is compared its [`Dialect`]. The format is described beside the cases, in
+//! `tests/cases/README.md`.
 
 pub mod expect;
-mod format;
 mod outputs;
 mod run;
 mod stand;
 
 pub use expect::{at, matches, merge, remove, strings};
-pub use format::{Case, CaseError, Details as EventDetails, Expected, Only, Outgoing, Step, cases, folder, read};
+pub use keelway_cases::{
+    Case, CaseError, Details as EventDetails, Entrance, Expected, Format, Only, Outgoing, Step, cases, folder, parsed, read,
+};
 pub use outputs::line;
 pub use run::{Failure, Telling, go_on, project, run, run_watched};
-pub use stand::{Answer, Entrance, Said, Stand};
+pub use stand::{Answer, Said, Stand};
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::fmt::Debug;
 
-/// What an engine's cases have that others' have not.
-pub trait Dialect: Sized + Debug + Clone + Default {
-    /// What is there before the first step.
-    type Given: DeserializeOwned + Debug + Clone;
-    /// Inputs of its own, what belongs to them, and what is expected besides events, answers and states.
-    type Step: DeserializeOwned + Debug + Clone + Default;
-
-    /// The folder below `tests/cases`.
-    const FOLDER: &'static str;
+/// What is known of an engine's cases besides their format.
+pub trait Dialect: Format {
     /// What cases leave out of the types of events.
     const PREFIX: &'static str = keelway_domain::event::PREFIX;
-    /// Alias of what a step is about, if it does not say.
-    const ABOUT: &'static str = "C1";
 
-    /// How many inputs of its own a step has.
-    fn inputs(step: &Self::Step) -> usize;
     /// Whether the rule that feeds the engine's queue takes an event.
     fn takes(source: &str, detail_type: &str) -> bool;
     /// What is true of every event the engine sends.

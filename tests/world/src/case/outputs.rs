@@ -2,8 +2,8 @@
 
 use super::Dialect;
 use super::expect::{at, matches};
-use super::format::{Details, Outgoing};
 use super::run::Telling;
+use super::{EventDetails as Details, Outgoing};
 use keelway_domain::event::APPROVAL_SOURCE;
 use serde_json::Value;
 

@@ -1,10 +1,12 @@
 //! Tells a case to a stand and compares everything it does with what the case states.
 
-use super::format::{Case, Expected, Outgoing, Step};
 use super::stand::{Answer, Said, Stand};
+use super::{Case, Expected, Outgoing, Step};
 use super::{Dialect, Entrance, Tells, expect, outputs};
+use keelway_cases::Word;
 use keelway_domain::ids::context_of;
 use keelway_domain::time::Span;
+use keelway_engine::protocol::Handled;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -220,11 +222,22 @@ fn put_in<D: Tells<S>, S: Stand>(telling: &mut Telling<'_, D>, step: &Step<D>, s
     Ok(telling.send(step, event, D::entrance(step), stand))
 }
 
+/// As the engine says it.
+fn handled(word: Word) -> Handled {
+    match word {
+        Word::Committed => Handled::Committed,
+        Word::Settled => Handled::Settled,
+        Word::Stale => Handled::Stale,
+        Word::Invalid => Handled::Invalid,
+        Word::Recorded => Handled::Recorded,
+    }
+}
+
 fn check_answer<D: Dialect>(step: &Step<D>, answer: &Answer) -> Result<(), String> {
     let Some(said) = answer.said else { return Ok(()) };
     let fine = match (&step.answer, said) {
         (Some(Expected::Status(expected)), Said::Status(got)) => *expected == got,
-        (Some(Expected::Word(expected)), Said::Handled(got)) => expected.handled() == got,
+        (Some(Expected::Word(expected)), Said::Handled(got)) => handled(*expected) == got,
         (Some(_), _) => false,
         // Unless the case says otherwise, what comes in through the API is welcome.
         (None, Said::Status(status)) => status < 300,

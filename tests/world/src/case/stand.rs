@@ -1,20 +1,9 @@
 //! What a case is run on.
 
+use keelway_cases::Entrance;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::protocol::Handled;
-use serde::Deserialize;
 use serde_json::Value;
-
-/// Where an event comes in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Entrance {
-    /// `POST /v1/event`
-    Api,
-    /// The event bus.
-    #[default]
-    Bus,
-}
 
 /// What the sender of an input hears.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

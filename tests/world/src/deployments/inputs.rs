@@ -1,6 +1,6 @@
 //! What a case puts in: definitions, pushes, commands, and what deployers say.
 
-use super::format::Own;
+use super::Own;
 use super::stand::Happened;
 use super::{Deploys, SOURCE, Waiting, namespace};
 use crate::case::{Expected, Step, Telling, merge};
@@ -167,26 +167,4 @@ pub(super) fn task(telling: &Telling<'_, Deploys>, step: &Step<Deploys>, id: &st
         "source": "shipyard-controller", "type": format!("sh.keptn.event.{name}.triggered"), "time": now.rfc3339(),
         "shkeptncontext": telling.context("T"), "data": data,
     })
-}
-
-/// How many inputs of its own a step has.
-pub(super) fn count(own: &Own) -> usize {
-    let flags =
-        [own.delete, own.cancel, own.retry, own.pause, own.resume, own.suspend, own.unsuspend, own.proceed, own.never, own.replay];
-    let others = [
-        own.apply.is_some(),
-        own.push.is_some(),
-        own.registry.is_some(),
-        own.gone.is_some(),
-        own.latest.is_some(),
-        own.rollback.is_some(),
-        own.claim.is_some(),
-        own.beat.is_some(),
-        own.carry.is_some(),
-        own.end.is_some(),
-        own.alarm.is_some(),
-        own.task.is_some(),
-        own.evaluate.is_some(),
-    ];
-    flags.iter().filter(|flag| flag.is_some()).count() + others.iter().filter(|is| **is).count()
 }

@@ -1,17 +1,16 @@
 //! The cases of the deployments engine: what they add to the format.
 
-mod format;
 mod inputs;
 mod stand;
 mod view;
 mod waiting;
 
-pub use format::{Given, Own};
+pub use keelway_cases::deployments::{Deploys, Given, Own};
 pub use stand::{DeploymentsStand, Happened};
 pub use view::view;
 pub use waiting::Waiting;
 
-use crate::case::{Answer, Dialect, Said, Step, Telling, Tells, matches};
+use crate::case::{Answer, Dialect, Format, Said, Step, Telling, Tells, matches};
 use crate::tested::Tested;
 use crate::worker::Worker;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
@@ -19,7 +18,7 @@ use keelway_domain::event::SOURCE as ENGINE;
 use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::note::Note;
 use keelway_domain::time::Span;
-use keelway_engine::deployments::{Deployments, NAME, keys};
+use keelway_engine::deployments::{Deployments, keys};
 use keelway_engine::item::Key;
 use keelway_engine::protocol::Handled;
 use keelway_engine::register;
@@ -31,10 +30,6 @@ pub const PREFIX: &str = "dev.keelway.";
 pub const SOURCE: &str = "images";
 /// Its repository.
 pub const REPOSITORY: &str = "shop";
-
-/// The dialect of deployments' cases.
-#[derive(Debug, Clone, Default)]
-pub struct Deploys;
 
 /// A case of deployments.
 pub type Case = crate::case::Case<Deploys>;
@@ -70,16 +65,8 @@ impl Tested for Deployments<Worker> {
 }
 
 impl Dialect for Deploys {
-    type Given = Given;
-    type Step = Own;
-
-    const FOLDER: &'static str = NAME;
     const PREFIX: &'static str = PREFIX;
-    const ABOUT: &'static str = "app";
 
-    fn inputs(step: &Own) -> usize {
-        inputs::count(step)
-    }
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

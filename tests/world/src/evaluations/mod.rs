@@ -1,12 +1,11 @@
 //! The cases of the evaluations engine: what they add to the format, and how they are told in the world.
 
-mod format;
 pub mod project;
 mod sources;
 mod view;
 mod world;
 
-pub use format::{FILES, Given, Own};
+pub use keelway_cases::evaluations::{Evaluates, FILES, Given, Own};
 pub use project::Task;
 pub use sources::{Asked, Engine, Mood, Shared, Sources, declared, engine};
 pub use view::view;
@@ -17,14 +16,10 @@ use crate::tested::Tested;
 use crate::worker::Worker;
 use keelway_domain::evaluations::{GET_SLI, INVALIDATED, SOURCE};
 use keelway_domain::event::{CANCELLED, SOURCE as SEQUENCES};
-use keelway_engine::evaluations::{CONFIGURE, Evaluations, NAME, keys};
+use keelway_engine::evaluations::{CONFIGURE, Evaluations, keys};
 use keelway_engine::item::Key;
 use keelway_engine::register;
 use serde_json::Value;
-
-/// The dialect of evaluations' cases.
-#[derive(Debug, Clone, Default)]
-pub struct Evaluates;
 
 /// A case of evaluations.
 pub type Case = crate::case::Case<Evaluates>;
@@ -51,14 +46,6 @@ impl Tested for Evaluations<Worker, Sources> {
 }
 
 impl Dialect for Evaluates {
-    type Given = Given;
-    type Step = Own;
-
-    const FOLDER: &'static str = NAME;
-
-    fn inputs(step: &Own) -> usize {
-        step.inputs()
-    }
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

@@ -1,6 +1,5 @@
 //! The world as a stand for the cases of evaluations: the engine, sources, and sequences that wait.
 
-use super::format::{FILES, Files, Own, Provided, Values};
 use super::project::{self, Task, keep};
 use super::sources::{Engine, Shared, declared};
 use super::{Case, Evaluates, view};
@@ -9,6 +8,7 @@ use crate::exec::{Task as Asking, block_on};
 use crate::fork::Forked;
 use crate::queue::Parcel;
 use crate::story::{Mode, Story};
+use keelway_cases::evaluations::{FILES, Files, Own, Provided, Values};
 use keelway_domain::address::Address;
 use keelway_domain::evaluation::Period;
 use keelway_domain::evaluations::{Asker, Ended, INVALIDATED, Service};

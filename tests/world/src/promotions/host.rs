@@ -1,144 +1,10 @@
 //! The git host, the receiver of notifications and the sequences, as cases see them: what goes wrong there, what people do there,
 //! and what Keelway did.
 
-use keelway_domain::time::Span;
-use serde::{Deserialize, Serialize};
+pub use keelway_cases::promotions::{End, Repository, Trouble, Troubles, Verb, Word};
+
+use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
-
-/// What Keelway asks of a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verb {
-    /// To open a pull request.
-    Open,
-    /// To close one, with a comment.
-    Close,
-    /// To merge one.
-    Merge,
-    /// To show the pull requests of a repository.
-    Look,
-    /// To take a notification.
-    Tell,
-    /// To begin a sequence.
-    Trigger,
-    /// To abort a sequence.
-    Abort,
-}
-
-impl Verb {
-    /// As it begins a line.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Close => "close",
-            Self::Merge => "merge",
-            Self::Look => "look",
-            Self::Tell => "tell",
-            Self::Trigger => "trigger",
-            Self::Abort => "abort",
-        }
-    }
-}
-
-/// What goes wrong with a call.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Trouble {
-    /// It did not happen, and the host answers with this status.
-    Status(u16),
-    /// It did not happen, and the host wants no further call for so long.
-    Limited {
-        /// `Retry-After`, as a span.
-        after: String,
-    },
-    /// Anything else.
-    Word(Word),
-}
-
-/// Troubles with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Word {
-    /// It happened, and the answer was lost.
-    Lost,
-    /// It did not happen, and the answer means nothing.
-    Nonsense,
-    /// The host never does this.
-    Refused,
-    /// It happened, and then whoever made the call was stopped.
-    Killed,
-    /// Whoever made the call failed in a way that nobody expected. It did not happen.
-    Unexpected,
-}
-
-impl Trouble {
-    /// As it ends a line.
-    pub fn word(&self) -> String {
-        match self {
-            Self::Status(status) => status.to_string(),
-            Self::Limited { .. } => "429".to_owned(),
-            Self::Word(word) => format!("{word:?}").to_lowercase(),
-        }
-    }
-    /// Whether the call has its effect all the same.
-    pub fn happens(&self) -> bool {
-        matches!(self, Self::Word(Word::Lost | Word::Killed))
-    }
-    /// How long the host wants to be left alone.
-    pub fn after(&self) -> Option<Span> {
-        match self {
-            Self::Limited { after } => Span::parse(after).ok(),
-            _ => None,
-        }
-    }
-}
-
-/// What goes wrong with the next calls of a kind.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Troubles {
-    /// One call each; then all is well.
-    Next(Vec<Trouble>),
-    /// Every call, until the case says otherwise.
-    Always {
-        /// What.
-        always: Trouble,
-    },
-}
-
-impl Troubles {
-    /// What would go wrong with the next call.
-    pub fn next(&self) -> Option<&Trouble> {
-        match self {
-            Self::Next(list) => list.first(),
-            Self::Always { always } => Some(always),
-        }
-    }
-    /// What goes wrong with the call at hand.
-    pub fn take(&mut self) -> Option<Trouble> {
-        match self {
-            Self::Next(list) => (!list.is_empty()).then(|| list.remove(0)),
-            Self::Always { always } => Some(always.clone()),
-        }
-    }
-}
-
-/// What is in a repository. In a step, only what is there is changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Repository {
-    /// The environments that have a marker, if not all.
-    pub markers: Option<Vec<String>>,
-    /// The revisions that the base branch carries, by environment.
-    pub carries: BTreeMap<String, String>,
-    /// Whether the base branch is there.
-    pub base: Option<bool>,
-    /// Whether there are credentials.
-    pub credentials: Option<bool>,
-    /// So many pull requests of other people are open.
-    pub crowd: u64,
-}
 
 /// What a person does with a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,22 +21,6 @@ pub enum Deed {
     Conflict,
     /// Changes its title and body.
     Edit,
-}
-
-/// How a sequence ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum End {
-    /// Its tasks have passed.
-    Pass,
-    /// They have passed, one of them with a warning.
-    Warning,
-    /// One of them has failed.
-    Fail,
-    /// It took too long.
-    TimedOut,
-    /// A person has aborted it.
-    Aborted,
 }
 
 /// A call that changes something, or was meant to.

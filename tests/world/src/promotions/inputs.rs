@@ -1,7 +1,7 @@
 //! What a case puts in: manifests, facts, commands, and what people do at the host.
 
-use super::format::{Apply, Own, pipeline};
 use super::host::{Deed, End};
+use super::{Apply, Own, pipeline};
 use super::{Promotes, namespace};
 use crate::case::{Expected, Step, Telling, merge};
 use keelway_domain::access::of_token;
@@ -153,18 +153,4 @@ pub(super) fn ending(text: &str) -> Result<(&str, End), String> {
     let (environment, how) = text.split_once(' ').ok_or_else(|| format!("{text:?} is not <environment> <end>"))?;
     let end = serde_json::from_value(how.into()).map_err(|error| format!("{how:?}: {error}"))?;
     Ok((environment, end))
-}
-
-/// How many inputs of its own a step has.
-pub(super) fn count(own: &Own) -> usize {
-    let texts =
-        [&own.approve, &own.reject, &own.hold, &own.release, &own.abandon, &own.retry, &own.abort, &own.accept, &own.finish];
-    let flags = [own.delete, own.suspend, own.resume, own.replay, own.backup, own.restore, own.webhook];
-    let numbers = [own.merge, own.close, own.reopen, own.push, own.conflict, own.edit];
-    let changes = [own.repository.is_some(), own.verdicts.is_some()];
-    let others = [own.observe.is_some(), own.apply.is_some(), own.evaluate.is_some()];
-    texts.iter().filter(|text| text.is_some()).count()
-        + flags.iter().filter(|flag| flag.is_some()).count()
-        + numbers.iter().filter(|number| number.is_some()).count()
-        + changes.iter().chain(&others).filter(|is| **is).count()
 }

@@ -1,13 +1,12 @@
 //! The cases of the promotions engine: what they add to the format.
 
 mod compare;
-mod format;
 pub mod host;
 mod inputs;
 mod stand;
 mod view;
 
-pub use format::{Apply, Details, Expected, Given, Own, pipeline};
+pub use keelway_cases::promotions::{Apply, Details, Expected, Given, Own, Promotes, pipeline};
 pub use stand::PromotionsStand;
 pub use view::view;
 
@@ -19,7 +18,7 @@ use keelway_domain::ids::{context_of, hash64};
 use keelway_domain::note::Note;
 use keelway_engine::item::Key;
 use keelway_engine::promotions::observations::OBSERVED;
-use keelway_engine::promotions::{NAME, Promotions, keys};
+use keelway_engine::promotions::{Promotions, keys};
 use keelway_engine::protocol::Handled;
 use keelway_engine::register;
 use serde_json::Value;
@@ -28,10 +27,6 @@ use serde_json::Value;
 pub const PREFIX: &str = "dev.keelway.promotion.";
 /// Facts of different steps have versions this far apart.
 const VERSIONS: i64 = 100;
-
-/// The dialect of promotions' cases.
-#[derive(Debug, Clone, Default)]
-pub struct Promotes;
 
 /// A case of promotions.
 pub type Case = crate::case::Case<Promotes>;
@@ -65,16 +60,8 @@ impl Tested for Promotions<Worker> {
 }
 
 impl Dialect for Promotes {
-    type Given = Given;
-    type Step = Own;
-
-    const FOLDER: &'static str = NAME;
     const PREFIX: &'static str = PREFIX;
-    const ABOUT: &'static str = "app";
 
-    fn inputs(step: &Own) -> usize {
-        inputs::count(step)
-    }
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

@@ -1,6 +1,6 @@
 //! What sequences' cases state besides events and answers, and what is true of every event of sequences.
 
-use super::format::Lane;
+use super::Lane;
 use super::{Keptn, SequencesStand};
 use crate::case::{Step, Telling, line, matches};
 use keelway_domain::event::{EventType, Kind, PREFIX};

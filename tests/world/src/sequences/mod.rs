@@ -1,12 +1,11 @@
 //! The cases of the sequences engine: what they add to the format, and how they are told in the world.
 
 mod compare;
-mod format;
 mod inputs;
 mod stand;
 mod world;
 
-pub use format::{Evaluate, Given, Lane, Listed, Outage, Own, schedule, shipyard};
+pub use keelway_cases::sequences::{Evaluate, Given, Keptn, Lane, Listed, Outage, Own, schedule, shipyard};
 pub use stand::{LaneView, SequencesStand};
 pub use world::SequencesWorld;
 
@@ -24,12 +23,8 @@ use keelway_engine::refusal::Refusal;
 use keelway_engine::register;
 use keelway_engine::schedules;
 use keelway_engine::sequences::commands::DECISION_SOURCE;
-use keelway_engine::sequences::{NAME, Sequences, keys};
+use keelway_engine::sequences::{Sequences, keys};
 use serde_json::{Value, json};
-
-/// The dialect of sequences' cases.
-#[derive(Debug, Clone, Default)]
-pub struct Keptn;
 
 /// A case of sequences.
 pub type Case = crate::case::Case<Keptn>;
@@ -79,18 +74,6 @@ impl Tested for Sequences<Worker> {
 }
 
 impl Dialect for Keptn {
-    type Given = Given;
-    type Step = Own;
-
-    const FOLDER: &'static str = NAME;
-
-    fn inputs(step: &Own) -> usize {
-        let events = [&step.trigger, &step.started, &step.changed, &step.finished];
-        let requests = [&step.apply, &step.control, &step.evaluate, &step.overridden, &step.schedule, &step.unschedule];
-        let texts = events.into_iter().chain(requests);
-        let others = [step.approve.is_some(), step.decline.is_some(), step.retry.is_some(), step.outage.is_some()];
-        texts.filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
-    }
     fn takes(source: &str, detail_type: &str) -> bool {
         takes(source, detail_type)
     }

@@ -1,6 +1,6 @@
 //! What the cases of sequences ask of a stand besides what all cases do.
 
-use super::format::{Evaluate, Listed};
+use super::{Evaluate, Listed};
 use crate::case::{Answer, Stand};
 use serde_json::Value;
 

@@ -3,7 +3,8 @@
 mod receiver;
 mod world;
 
-pub use receiver::{Engine, Receiver, Reply, Shared, engine};
+pub use keelway_cases::webhooks::{Given, Hooks, Own, Reply};
+pub use receiver::{Engine, Receiver, Shared, engine};
 pub use world::HooksWorld;
 
 use crate::case::{Answer, Dialect, Entrance, Stand, Step, Telling, Tells, matches, merge};
@@ -14,63 +15,16 @@ use keelway_domain::ids::context_of;
 use keelway_domain::webhooks::{End, SOURCE, Subscription};
 use keelway_engine::item::Key;
 use keelway_engine::register;
-use keelway_engine::webhooks::{Address, NAME, Sender, Webhooks, keys};
-use serde::Deserialize;
+use keelway_engine::webhooks::{Address, Sender, Webhooks, keys};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
 /// The namespace of all subscriptions of a case, which is their project.
 const NAMESPACE: &str = "p";
 
-/// The dialect of webhooks' cases.
-#[derive(Debug, Clone, Default)]
-pub struct Hooks;
-
 /// A case of webhooks.
 pub type Case = crate::case::Case<Hooks>;
 
-/// What is there before the first step.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct Given {
-    /// The subscriptions by name: what differs from one that takes every event of its project.
-    webhooks: BTreeMap<String, Map<String, Value>>,
-    /// What their receivers answer to the first attempt, the second, …
-    receivers: BTreeMap<String, Vec<Reply>>,
-}
-
-/// The inputs.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct Own {
-    /// An event of this type, `data` with the project.
-    emit: Option<String>,
-    /// Its data besides.
-    data: Map<String, Value>,
-    /// A subscription is applied again, with these changes to the case's.
-    apply: Option<String>,
-    /// The changes.
-    with: Map<String, Value>,
-    /// A subscription is deleted.
-    delete: Option<String>,
-    /// A person resumes a subscription.
-    resume: Option<String>,
-    /// A person asks for the last delivery of a subscription again.
-    redeliver: Option<String>,
-    /// Receivers answer something else from now on.
-    receivers: Option<BTreeMap<String, Vec<Reply>>>,
-}
-
 impl Dialect for Hooks {
-    type Given = Given;
-    type Step = Own;
-
-    const FOLDER: &'static str = NAME;
-
-    fn inputs(own: &Own) -> usize {
-        let named = [&own.emit, &own.apply, &own.delete, &own.resume, &own.redeliver];
-        named.iter().filter(|input| input.is_some()).count() + usize::from(own.receivers.is_some())
-    }
     /// What it publishes itself comes back, too, for those who want to be told. It answers none of it: an end of a task triggers
     /// nothing.
     fn takes(source: &str, detail_type: &str) -> bool {

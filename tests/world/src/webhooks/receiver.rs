@@ -1,25 +1,13 @@
 //! The receivers of webhooks, as far as a request to one can be seen.
 
 use crate::worker::Worker;
+use keelway_cases::webhooks::Reply;
 use keelway_domain::time::Span;
 use keelway_domain::webhooks::Exchange;
 use keelway_engine::ports::PortError;
 use keelway_engine::webhooks::{Limits, Request, Sender, Webhooks};
-use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// What a receiver answers to an attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Reply {
-    /// A status.
-    Status(u16),
-    /// A status, and how many seconds the receiver wants to be left alone.
-    Busy(u16, i64),
-    /// Nothing, and why.
-    Nothing(String),
-}
 
 /// The receivers of all subscriptions.
 #[derive(Debug, Clone)]

@@ -8,7 +8,6 @@ mod words;
 
 use crate::fence::allowed::Listed;
 use crate::fence::route::Route;
-use keelway_engine::ports::Ports;
 use serde_json::Value;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -34,7 +33,7 @@ use utoipa_axum::router::OpenApiRouter;
 struct About;
 
 /// The document about these routes.
-pub fn document<P: Ports + 'static>(routes: &[Route<P>]) -> Value {
+pub fn document(routes: &[Route]) -> Value {
     let described = OpenApiRouter::with_openapi(About::openapi());
     let described = routes.iter().fold(described, |described, route| route.describe(described));
     let listed: Vec<Listed> = routes.iter().flat_map(Route::listed).collect();

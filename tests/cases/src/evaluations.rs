@@ -1,8 +1,39 @@
 //! What the cases of evaluations have that others' have not.
 
+use crate::{Case, Format, parsed};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// The format of the cases of evaluations.
+#[derive(Debug, Clone, Default)]
+pub struct Evaluates;
+
+impl Format for Evaluates {
+    type Given = Given;
+    type Step = Own;
+
+    const FOLDER: &'static str = "evaluations";
+
+    fn inputs(own: &Own) -> usize {
+        let texts = [&own.task, &own.ask, &own.began, &own.configure, &own.void, &own.invalidate, &own.cancel, &own.over];
+        let others = [
+            own.provided.is_some(),
+            own.values.is_some(),
+            own.late.is_some(),
+            own.busy.is_some(),
+            own.refuse.is_some(),
+            own.declare.is_some(),
+            own.write.is_some(),
+            own.sweep,
+            own.replay,
+        ];
+        texts.iter().filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
+    }
+    fn parse(text: &str) -> Result<Vec<Case<Self>>, String> {
+        parsed(text)
+    }
+}
 
 /// The files of a case that gives none: one objective, and its query.
 pub const FILES: [(&str, &str, &str); 2] =
@@ -96,23 +127,4 @@ pub struct Own {
     pub sweep: bool,
     /// Everything that was ever delivered is delivered again.
     pub replay: bool,
-}
-
-impl Own {
-    /// How many inputs it has.
-    pub fn inputs(&self) -> usize {
-        let texts = [&self.task, &self.ask, &self.began, &self.configure, &self.void, &self.invalidate, &self.cancel, &self.over];
-        let others = [
-            self.provided.is_some(),
-            self.values.is_some(),
-            self.late.is_some(),
-            self.busy.is_some(),
-            self.refuse.is_some(),
-            self.declare.is_some(),
-            self.write.is_some(),
-            self.sweep,
-            self.replay,
-        ];
-        texts.iter().filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
-    }
 }

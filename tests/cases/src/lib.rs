@@ -1,11 +1,41 @@
-//! The format of cases, as types: what every engine's cases have.
+//! The cases, which are the YAML files beside this crate, and their format as types: what every engine's cases have, and what each
+//! engine's have besides. `README.md` there describes it.
+//!
+//! It is a crate of its own because reading them is much code that seldom runs: it is compiled once, and hardly optimised.
 
-use super::Dialect;
-use keelway_engine::protocol::Handled;
+pub mod deployments;
+pub mod evaluations;
+pub mod promotions;
+pub mod sequences;
+pub mod webhooks;
+
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+
+/// What an engine's cases have that others' have not.
+pub trait Format: Sized + Debug + Clone + Default {
+    /// What is there before the first step.
+    type Given: DeserializeOwned + Debug + Clone;
+    /// Inputs of its own, what belongs to them, and what is expected besides events, answers and states.
+    type Step: DeserializeOwned + Debug + Clone + Default;
+
+    /// The folder of its cases.
+    const FOLDER: &'static str;
+    /// Alias of what a step is about, if it does not say.
+    const ABOUT: &'static str = "C1";
+
+    /// How many inputs of its own a step has.
+    fn inputs(step: &Self::Step) -> usize;
+    /// The cases in a file's text: [`parsed`]. Whoever called that one itself would compile it.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn parse(text: &str) -> Result<Vec<Case<Self>>, String>;
+}
 
 /// Why a case cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +61,7 @@ pub enum CaseError {
 /// A story and all that is expected of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(bound = "", deny_unknown_fields)]
-pub struct Case<D: Dialect> {
+pub struct Case<F: Format> {
     /// Unique.
     pub id: String,
     /// What it shows.
@@ -42,9 +72,9 @@ pub struct Case<D: Dialect> {
     pub because: Option<String>,
     /// What is there before the first step.
     #[serde(flatten)]
-    pub given: D::Given,
+    pub given: F::Given,
     /// In order.
-    pub steps: Vec<Step<D>>,
+    pub steps: Vec<Step<F>>,
 }
 
 /// The runner a case is for.
@@ -60,7 +90,7 @@ pub enum Only {
 /// One input and what comes of it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(bound = "", deny_unknown_fields, default)]
-pub struct Step<D: Dialect> {
+pub struct Step<F: Format> {
     /// Any event at all.
     pub event: Option<Value>,
     /// An earlier input again.
@@ -69,7 +99,7 @@ pub struct Step<D: Dialect> {
     pub wait: Option<String>,
     /// Any other input, and what belongs to it.
     #[serde(flatten)]
-    pub own: D::Step,
+    pub own: F::Step,
 
     /// Alias of the context.
     pub context: Option<String>,
@@ -87,10 +117,10 @@ pub struct Step<D: Dialect> {
     pub state: BTreeMap<String, Value>,
 }
 
-impl<D: Dialect> Step<D> {
+impl<F: Format> Step<F> {
     /// Alias of the context it is about.
     pub fn about(&self) -> &str {
-        self.context.as_deref().unwrap_or(D::ABOUT)
+        self.context.as_deref().unwrap_or(F::ABOUT)
     }
 }
 
@@ -114,6 +144,17 @@ impl TryFrom<Value> for Expected {
     }
 }
 
+/// Where an event comes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Entrance {
+    /// `POST /v1/event`
+    Api,
+    /// The event bus.
+    #[default]
+    Bus,
+}
+
 /// What the handler made of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -128,19 +169,6 @@ pub enum Word {
     Invalid,
     /// Kept as history.
     Recorded,
-}
-
-impl Word {
-    /// As the engine says it.
-    pub fn handled(self) -> Handled {
-        match self {
-            Word::Committed => Handled::Committed,
-            Word::Settled => Handled::Settled,
-            Word::Stale => Handled::Stale,
-            Word::Invalid => Handled::Invalid,
-            Word::Recorded => Handled::Recorded,
-        }
-    }
 }
 
 /// An expected event.
@@ -199,7 +227,7 @@ impl Outgoing {
 
 /// Where an engine's cases are.
 pub fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cases").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
 /// The text of a file.
@@ -214,18 +242,16 @@ pub fn read(path: &Path) -> Result<String, CaseError> {
 ///
 /// # Errors
 /// The first file that cannot be read as cases, or an id used twice.
-pub fn cases<D: Dialect>() -> Result<Vec<Case<D>>, CaseError> {
-    let folder = folder(D::FOLDER);
+pub fn cases<F: Format>() -> Result<Vec<Case<F>>, CaseError> {
+    let folder = folder(F::FOLDER);
     let entries = std::fs::read_dir(&folder).map_err(|source| CaseError::File { path: folder.clone(), source })?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     paths.sort();
-    let mut all: Vec<Case<D>> = Vec::new();
+    let mut all: Vec<Case<F>> = Vec::new();
     for path in paths {
         let wrong = |reason: String| CaseError::Format { path: path.clone(), reason };
-        let some: Vec<Case<D>> =
-            serde_saphyr::from_multiple_with_options(&read(&path)?, options()).map_err(|e| wrong(e.to_string()))?;
-        for case in some {
+        for case in F::parse(&read(&path)?).map_err(wrong)? {
             if all.iter().any(|other| other.id == case.id) {
                 return Err(wrong(format!("case {} is there twice", case.id)));
             }
@@ -238,6 +264,14 @@ pub fn cases<D: Dialect>() -> Result<Vec<Case<D>>, CaseError> {
     Ok(all)
 }
 
+/// The cases in a text.
+///
+/// # Errors
+/// Why they cannot be read.
+pub fn parsed<F: Format>(text: &str) -> Result<Vec<Case<F>>, String> {
+    serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| error.to_string())
+}
+
 /// A case may repeat a text many times by anchor, to make an event large. Only `true` and `false` are booleans: `y` is a name.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
@@ -246,13 +280,13 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-fn fault<D: Dialect>(case: &Case<D>) -> Option<String> {
+fn fault<F: Format>(case: &Case<F>) -> Option<String> {
     if case.only.is_some() && case.because.is_none() {
         return Some("`only` needs a `because`".into());
     }
-    let inputs = |step: &Step<D>| {
+    let inputs = |step: &Step<F>| {
         let common = [step.event.is_some(), step.duplicate.is_some(), step.wait.is_some()];
-        common.iter().filter(|is| **is).count() + D::inputs(&step.own)
+        common.iter().filter(|is| **is).count() + F::inputs(&step.own)
     };
     let odd = case.steps.iter().position(|step| inputs(step) != 1)?;
     Some(format!("step {} has {} inputs: exactly one is needed", odd + 1, inputs(&case.steps[odd])))

@@ -1,9 +1,31 @@
 //! What the cases of sequences have that others' have not.
 
-use crate::case::{CaseError, Entrance, folder};
+use crate::{Case, CaseError, Entrance, Format, folder, parsed, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// The format of the cases of sequences.
+#[derive(Debug, Clone, Default)]
+pub struct Keptn;
+
+impl Format for Keptn {
+    type Given = Given;
+    type Step = Own;
+
+    const FOLDER: &'static str = "sequences";
+
+    fn inputs(own: &Own) -> usize {
+        let events = [&own.trigger, &own.started, &own.changed, &own.finished];
+        let requests = [&own.apply, &own.control, &own.evaluate, &own.overridden, &own.schedule, &own.unschedule];
+        let texts = events.into_iter().chain(requests);
+        let others = [own.approve.is_some(), own.decline.is_some(), own.retry.is_some(), own.outage.is_some()];
+        texts.filter(|text| text.is_some()).count() + others.iter().filter(|is| **is).count()
+    }
+    fn parse(text: &str) -> Result<Vec<Case<Self>>, String> {
+        parsed(text)
+    }
+}
 
 /// What is there before the first step.
 #[derive(Debug, Clone, Deserialize)]
@@ -150,7 +172,7 @@ pub struct Lane {
 /// # Errors
 /// When there is no such file.
 pub fn shipyard(name: &str) -> Result<String, CaseError> {
-    crate::case::read(&folder(super::NAME).join("shipyards").join(format!("{name}.yaml")))
+    read(&folder(Keptn::FOLDER).join("shipyards").join(format!("{name}.yaml")))
 }
 
 /// The text of a shared schedule.
@@ -158,5 +180,5 @@ pub fn shipyard(name: &str) -> Result<String, CaseError> {
 /// # Errors
 /// When there is no such file.
 pub fn schedule(name: &str) -> Result<String, CaseError> {
-    crate::case::read(&folder(super::NAME).join("schedules").join(format!("{name}.yaml")))
+    read(&folder(Keptn::FOLDER).join("schedules").join(format!("{name}.yaml")))
 }

@@ -1,9 +1,55 @@
 //! What the cases of deployments have that others' have not.
 
-use crate::case::Entrance;
+use crate::{Case, Entrance, Format, parsed};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// The format of the cases of deployments.
+#[derive(Debug, Clone, Default)]
+pub struct Deploys;
+
+impl Format for Deploys {
+    type Given = Given;
+    type Step = Own;
+
+    const FOLDER: &'static str = "deployments";
+    const ABOUT: &'static str = "app";
+
+    fn inputs(own: &Own) -> usize {
+        let flags = [
+            own.delete,
+            own.cancel,
+            own.retry,
+            own.pause,
+            own.resume,
+            own.suspend,
+            own.unsuspend,
+            own.proceed,
+            own.never,
+            own.replay,
+        ];
+        let others = [
+            own.apply.is_some(),
+            own.push.is_some(),
+            own.registry.is_some(),
+            own.gone.is_some(),
+            own.latest.is_some(),
+            own.rollback.is_some(),
+            own.claim.is_some(),
+            own.beat.is_some(),
+            own.carry.is_some(),
+            own.end.is_some(),
+            own.alarm.is_some(),
+            own.task.is_some(),
+            own.evaluate.is_some(),
+        ];
+        flags.iter().filter(|flag| flag.is_some()).count() + others.iter().filter(|is| **is).count()
+    }
+    fn parse(text: &str) -> Result<Vec<Case<Self>>, String> {
+        parsed(text)
+    }
+}
 
 /// What is there before the first step.
 #[derive(Debug, Clone, Deserialize)]
