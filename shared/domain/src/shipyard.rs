@@ -35,6 +35,8 @@ pub struct Shipyard {
     pub stages: Vec<Stage>,
 }
 
+crate::stored!(Shipyard);
+
 /// A stage of the process, usually one environment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stage {

@@ -14,6 +14,13 @@ pub trait Stored: Sized {
     /// # Errors
     /// It is not JSON, or not of this type.
     fn from_json(text: &str) -> Result<Self, Error>;
+    /// Reads its text, of which this is the value.
+    ///
+    /// # Errors
+    /// It is not of this type.
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        Self::from_json(&value.to_string())
+    }
     /// The text. Empty if there is none, which for these types does not happen.
     fn to_json(&self) -> String;
 }

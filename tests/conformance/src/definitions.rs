@@ -5,6 +5,7 @@ use keelway_domain::event::Object;
 use keelway_domain::names::{SequenceName, StageName, TaskName};
 use keelway_domain::schedules::Spec;
 use keelway_domain::shipyard::{Sequence, Shipyard, Stage, Task, Trigger};
+use keelway_domain::stored::Stored;
 use keelway_wire::manifest::{self, Document};
 use serde_json::json;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 pub fn hourly() -> Spec {
     let spec =
         json!({"stage": "dev", "sequence": "delivery", "services": ["svc"], "when": {"cron": "0 * * * *"}, "concurrency": "skip"});
-    serde_json::from_value(spec).expect("it has all members")
+    Spec::from_value(&spec).expect("it has all members")
 }
 
 /// A task without options.

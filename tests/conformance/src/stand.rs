@@ -4,6 +4,7 @@
 use keelway_domain::event::{CloudEvent, EventType, Kind, Object};
 use keelway_domain::names::{Context, ProjectName};
 use keelway_domain::shipyard::Shipyard;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::PortError;
@@ -123,7 +124,7 @@ impl Stand {
 
     /// Applies a revision.
     pub fn apply(&self, revision: &str, shipyard: &Shipyard) {
-        let text = serde_json::to_string(shipyard).expect("a shipyard is JSON");
+        let text = shipyard.to_json();
         self.put(Item::new(projects::keys::revision(&project(), revision)).with("j", text));
         self.put(Item::new(projects::keys::project(&project())).with("v", 1i64).with("rev", revision));
     }

@@ -57,6 +57,8 @@ pub struct Consent {
 #[serde(transparent)]
 pub struct Consents(pub Vec<Consent>);
 
+crate::stored!(Consents);
+
 /// A name in a namespace on which the caller may act. [`Consents::let_in`] returns one if the namespace has consented;
 /// [`Reached::own`] is for callers that act in their own namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -78,6 +78,8 @@ pub struct Policy {
     pub quotas: Quotas,
 }
 
+crate::stored!(Policy);
+
 fn is_default(quotas: &Quotas) -> bool {
     *quotas == Quotas::default()
 }

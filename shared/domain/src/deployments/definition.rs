@@ -69,6 +69,8 @@ pub struct Definition {
     pub vouched: bool,
 }
 
+crate::stored!(Definition);
+
 fn is_false(flag: &bool) -> bool {
     !flag
 }

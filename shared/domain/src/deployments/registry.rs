@@ -109,6 +109,8 @@ pub struct Head {
     pub by: String,
 }
 
+crate::stored!(Head);
+
 impl Head {
     /// The head that replaces an earlier one. A report of the same image keeps the identity of the first report.
     pub fn after(&self, earlier: Option<&Self>) -> Self {
@@ -131,6 +133,8 @@ pub struct Presence {
     #[serde(rename = "t", default, skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<String, (Timestamp, bool)>,
 }
+
+crate::stored!(Presence);
 
 impl Presence {
     /// Records a push.

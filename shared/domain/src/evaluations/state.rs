@@ -219,6 +219,8 @@ pub struct Ended {
     pub notes: Vec<String>,
 }
 
+crate::stored!(Ended);
+
 impl Ended {
     /// Follows from all that it says.
     pub fn content(&self) -> String {

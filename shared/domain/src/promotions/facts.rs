@@ -49,6 +49,8 @@ pub struct Attempt {
     pub again: u32,
 }
 
+crate::stored!(Attempt);
+
 impl Attempt {
     /// The present or last attempt of a promotion.
     pub fn of(environment: &str, promotion: &Promotion) -> Self {

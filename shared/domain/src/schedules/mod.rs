@@ -56,6 +56,8 @@ pub struct Spec {
     pub data: Object,
 }
 
+crate::stored!(Spec);
+
 /// The times at which a schedule triggers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -14,6 +14,8 @@ pub struct Remediation {
     pub remediations: Vec<ProblemType>,
 }
 
+crate::stored!(Remediation);
+
 /// The actions against one type of problem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProblemType {

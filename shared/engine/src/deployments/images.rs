@@ -5,7 +5,7 @@ use super::message::Message;
 use super::{Address, Deployments, keys};
 use crate::border::let_in;
 use crate::item::{Item, Key};
-use crate::json::{json, member};
+use crate::json::member;
 use crate::ports::{PortError, Ports, Query, Store, Write};
 use crate::protocol::change::{Step, as_read, change, next_version};
 use crate::protocol::declare::Outcome;
@@ -16,6 +16,7 @@ use keelway_domain::deployments::definition::{Definition, ImageTag};
 use keelway_domain::deployments::notice::{Alarm, Image};
 use keelway_domain::deployments::registry::{ArtifactSource, Head, Heads, Presence, Repository};
 use keelway_domain::deployments::template::digest;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 
 /// The most configs in one page of the watchers of a tag.
@@ -176,7 +177,7 @@ impl<P: Ports> Deployments<P> {
             if known.as_ref() == Some(&next) {
                 return Ok(Step::Leave(()));
             }
-            let item = Item::new(key.clone()).with("j", json(&next)).with(SOURCE, named(of)).with("v", next_version(found));
+            let item = Item::new(key.clone()).with("j", next.to_json()).with(SOURCE, named(of)).with("v", next_version(found));
             Ok(Step::Write(Write::Put(item, as_read(found)), ()))
         })
         .await
@@ -214,7 +215,7 @@ impl<P: Ports> Deployments<P> {
                 return Ok(Step::Leave(false));
             }
             let item = Item::new(key.clone())
-                .with("j", json(&head))
+                .with("j", head.to_json())
                 .with("t", tag.tag.as_str())
                 .with(SOURCE, named(source))
                 .with("v", next_version(found));

@@ -120,14 +120,14 @@ impl<P: Ports> Deployments<P> {
         let query = Query::table(keys::partition(of), 1).prefix(&keys::attempts(n)).newest_first();
         let page = self.ports.query(&query).await?;
         let name = format!("{}-{n}", of.name);
-        let past = page.items.first().map(|item| crate::json::member::<Option<Past>>(item, "j")).transpose();
+        let past = page.items.first().map(|item| crate::json::stored::<Past>(item, "j")).transpose();
         let past = match past.map(Option::flatten) {
             Ok(Some(past)) => past,
             Ok(None) => return Ok(Ok(None)),
             Err(_) => return Ok(Err(Damaged { past: None, why: format!("what is kept of version {name} cannot be read") })),
         };
         let item = self.ports.get(&keys::snapshot(of, n, past.deployment.snapshot)).await?;
-        let snapshot = item.as_ref().map(|item| crate::json::member::<Option<Snapshot>>(item, "j")).transpose();
+        let snapshot = item.as_ref().map(|item| crate::json::stored::<Snapshot>(item, "j")).transpose();
         Ok(match snapshot.map(Option::flatten) {
             Ok(Some(snapshot)) => Ok(Some((past, snapshot))),
             Ok(None) => Err(Damaged { past: Some(Box::new(past)), why: format!("the snapshot of version {name} is missing") }),

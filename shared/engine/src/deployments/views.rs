@@ -4,7 +4,7 @@
 use super::message::{Address, Message};
 use super::{Deployments, Kept, Loaded, configs, deployers, images, keys};
 use crate::item::Key;
-use crate::json::member;
+use crate::json::stored;
 use crate::ports::{Cursor, PortError, Ports, Query};
 use crate::protocol::open::{self, Open};
 use crate::table;
@@ -145,7 +145,7 @@ impl<P: Ports> Deployments<P> {
         let page = self.ports.query(&query).await?;
         let mut all = vec![];
         for item in &page.items {
-            all.extend(member::<Option<Past>>(item, "j")?);
+            all.extend(stored::<Past>(item, "j")?);
         }
         Ok((all, page.next.map(|next| next.key.sk.trim_start_matches(keys::PAST).to_owned())))
     }

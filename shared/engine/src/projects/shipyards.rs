@@ -12,6 +12,7 @@ use crate::refusal::Refusal;
 use crate::table;
 use keelway_domain::names::ProjectName;
 use keelway_domain::shipyard::Shipyard;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -157,7 +158,7 @@ impl<P: Ports> Projects<'_, P> {
         let unusable = |what: String| PortError::Refused { request: "GetItem", reason: format!("shipyard revision {key} {what}") };
         let items = table::read(self.ports, std::slice::from_ref(&key)).await?;
         let text = items.get(&key).and_then(|item| item.text("j")).ok_or_else(|| unusable("is missing".into()))?;
-        let shipyard: Shipyard = serde_json::from_str(text).map_err(|error| unusable(format!("cannot be read: {error}")))?;
+        let shipyard = Shipyard::from_json(text).map_err(|error| unusable(format!("cannot be read: {error}")))?;
         let shipyard = Arc::new(shipyard);
         self.revisions.keep(name, shipyard.clone());
         Ok(shipyard)
@@ -240,7 +241,7 @@ impl<P: Ports> Projects<'_, P> {
             return Err(Refusal::TooLarge(format!("the shipyard has {size} bytes: at most {MAX_SOURCE_BYTES} can be stored")));
         }
         let item = Item::new(keys::revision(project, revision))
-            .with("j", serde_json::to_string(shipyard).unwrap_or_default())
+            .with("j", shipyard.to_json())
             .with("src", source)
             .with("at", self.ports.now().0);
         if item.size() > MAX_ITEM_BYTES {

@@ -17,6 +17,7 @@ use keelway_domain::event::CloudEvent;
 use keelway_domain::promotions::definition::{App, Definition, Target};
 use keelway_domain::promotions::observe::{Observations, Observed};
 use keelway_domain::promotions::report::{self, Observation};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::btree_map::Entry;
@@ -202,7 +203,7 @@ impl<P: Ports> Promotions<P> {
             if version != Some(fact.version) {
                 let now = self.ports.now();
                 let item = Item::new(key.clone())
-                    .with("j", serde_json::to_string(&observed).unwrap_or_default())
+                    .with("j", observed.to_json())
                     .with("n", fact.version)
                     .with(TARGET, keys::target_name(&fact.app, &fact.target))
                     .with("v", known.as_ref().map_or(0, Item::version) + 1)

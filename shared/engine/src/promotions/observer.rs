@@ -23,6 +23,7 @@ use keelway_domain::cause::Cause;
 use keelway_domain::promotions::definition::{App, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -82,10 +83,12 @@ struct Named {
     target: Target,
 }
 
+keelway_domain::stored!(Named);
+
 /// The entry of a target with its cluster. `None`: it names no cluster.
 pub(crate) fn entry(app: &App, target: &Target, to: &Address) -> Option<Item> {
     let named = Named { app: app.clone(), target: target.clone() };
-    Some(Item::new(keys::named(app, target, to)?).with("j", serde_json::to_string(&named).unwrap_or_default()))
+    Some(Item::new(keys::named(app, target, to)?).with("j", named.to_json()))
 }
 
 /// The namespace of the pipeline that an entry is of.
@@ -114,7 +117,7 @@ async fn named(
     let mut all: Vec<Wanted> = vec![];
     let mut place = String::new();
     for item in page.items.iter().filter(|item| may(asker(item))) {
-        let Some(Named { app, target }) = crate::json::member::<Option<Named>>(item, "j")? else { continue };
+        let Some(Named { app, target }) = crate::json::stored::<Named>(item, "j")? else { continue };
         if target.cluster.as_deref() != Some(cluster) {
             continue;
         }

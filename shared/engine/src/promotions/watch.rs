@@ -14,6 +14,7 @@ use crate::table;
 use keelway_domain::condition::Condition as Why;
 use keelway_domain::ids::hash64;
 use keelway_domain::promotions::Attempt;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -103,8 +104,7 @@ pub fn pause(age: Span) -> Span {
 /// request, because a look removes others from the list.
 pub(super) async fn begin(ports: &impl Ports, of: &Address, watch: &Watch) -> Result<(), PortError> {
     let Watch { repository, attempt, at_once } = watch;
-    let entry = fact::entry(Item::new(keys::open_request(repository, of, attempt)), of)
-        .with("j", serde_json::to_string(attempt).unwrap_or_default());
+    let entry = fact::entry(Item::new(keys::open_request(repository, of, attempt)), of).with("j", attempt.to_json());
     table::record(ports, vec![entry], vec![]).await?;
     plan(ports, repository, if *at_once { AT_ONCE } else { YOUNG }).await
 }

@@ -6,6 +6,7 @@ use crate::ports::{PortError, Ports};
 use crate::resources::{self, Forms};
 use keelway_domain::sequences::{Execution, GET_ACTION, Remediation};
 use keelway_domain::shipyard::Sequence;
+use keelway_domain::stored::Stored;
 
 /// The resource's name.
 pub const REMEDIATION: &str = "remediation.yaml";
@@ -17,7 +18,7 @@ pub fn is_remediation(uri: &str) -> bool {
 
 /// The parsed form of a `remediation.yaml`, which is stored in its entry, so that decisions need not parse YAML.
 pub fn form(uri: &str, remediation: &Remediation) -> Forms {
-    Forms::from([(uri.to_owned(), serde_json::to_string(remediation).unwrap_or_default())])
+    Forms::from([(uri.to_owned(), remediation.to_json())])
 }
 
 impl<P: Ports> Sequences<P> {
@@ -35,6 +36,6 @@ impl<P: Ports> Sequences<P> {
         let Some((key, form)) = keys.iter().find_map(|key| Some((key, items.get(key)?.text("j")?))) else { return Ok(None) };
         let unusable =
             |error| PortError::Refused { request: "GetItem", reason: format!("the remediations {key} cannot be read: {error}") };
-        serde_json::from_str(form).map(Some).map_err(unusable)
+        Remediation::from_json(form).map(Some).map_err(unusable)
     }
 }

@@ -3,12 +3,12 @@
 use super::subscriptions::{BEGAN, FAILING, OFF, is_there, off, touch};
 use super::{Address, Off, Sender, Webhooks, keys};
 use crate::item::Attrs;
-use crate::json::json;
 use crate::ports::{Condition, PortError, Ports, Write, Written};
 use crate::table;
 use keelway_domain::event::{CloudEvent, Object};
 use keelway_domain::ids::{SubjectId, context_of, event_id, hash64};
 use keelway_domain::names::Context;
+use keelway_domain::stored::Stored;
 use keelway_domain::webhooks::{DISABLED, Delivery, Health, SOURCE};
 
 impl<P: Ports, S: Sender> Webhooks<P, S> {
@@ -48,7 +48,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             None => absent.push(BEGAN),
         }
         let condition = Condition::Match { equal, absent };
-        let set = Attrs::from([(OFF, json(&wanted).into())]);
+        let set = Attrs::from([(OFF, wanted.to_json().into())]);
         let write = Write::Update { key: keys::subscription(of), condition, set, remove: vec![], raise: false };
         let present = match self.ports.write(&write).await? {
             Written::Done => Some(wanted.clone()),

@@ -2,13 +2,14 @@
 
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, Name};
-use crate::json::{json, member};
+use crate::json::member;
 use crate::kinds::WebhookSubscriptions;
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::change::{as_read, next_version};
 use crate::protocol::declare::{self, Declarations, Declared, Full, Kind as _, Outcome};
 use crate::protocol::record::SKEW;
 use keelway_domain::event::CloudEvent;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 use keelway_domain::webhooks::Subscription;
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,8 @@ pub struct Off {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }
+
+keelway_domain::stored!(Off);
 
 impl Off {
     /// For people.
@@ -191,7 +194,7 @@ impl<P: Ports, S: Sender> Webhooks<P, S> {
             touch(&self.ports).await?;
             return Ok(Some(false));
         };
-        let condition = Condition::Match { equal: Attrs::from([(OFF, json(&present).into())]), absent: vec![] };
+        let condition = Condition::Match { equal: Attrs::from([(OFF, present.to_json().into())]), absent: vec![] };
         // The time must differ from the last one, even if that was a moment ago.
         let now = self.ports.now();
         let began = found.began.map_or(now, |before| now.max(Timestamp(before.0 + 1)));

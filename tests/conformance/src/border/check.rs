@@ -131,11 +131,10 @@ impl Watch {
     }
 
     fn border(&mut self, item: &Item, now: u64) {
-        let json = |name: &str| item.text(name).and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
         if item.key == projects::keys::project(&project(OURS)) {
-            self.consents.push((now, serde_json::from_value(json("co")).unwrap_or_default()));
+            self.consents.push((now, item.text("co").and_then(|text| Consents::from_json(text).ok()).unwrap_or_default()));
         } else {
-            self.policies.push((now, serde_json::from_value(json("po")).unwrap_or_default()));
+            self.policies.push((now, item.text("po").and_then(|text| Policy::from_json(text).ok())));
         }
     }
 

@@ -159,7 +159,7 @@ impl Watch {
         }
         let item = table.peek(&keys::ended(&before.place, (&past.id, &past.content)));
         let text = item.and_then(|item| item.text("j")).ok_or("what has ended is not written down")?;
-        let ended: Ended = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let ended = Ended::from_json(text).map_err(|error| error.to_string())?;
         if (&ended.id, ended.evaluated, ended.finished["result"].as_str()) != (&past.id, past.evaluated, Some(past.result.as_str()))
         {
             return Err(format!("what is written down is another one: {ended:?}"));

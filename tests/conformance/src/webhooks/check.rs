@@ -4,6 +4,7 @@ use super::yard::{Shared, earliest, lock};
 use crate::sim::paid;
 use keelway_domain::event::CloudEvent;
 use keelway_domain::ids::{SubjectId, event_id, hash64};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::webhooks::{Delivery, End, Subscription, id};
 use keelway_engine::item::Item;
@@ -75,7 +76,7 @@ pub fn delivery(item: &Item) -> Result<Delivery, String> {
 }
 
 fn off(item: Option<&Arc<Item>>) -> Option<Off> {
-    item.and_then(|item| serde_json::from_str(item.text("off")?).ok())
+    item.and_then(|item| Off::from_json(item.text("off")?).ok())
 }
 
 /// What a subscription says, if it is not disabled.

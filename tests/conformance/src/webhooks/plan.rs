@@ -2,6 +2,7 @@
 
 use super::yard::Mood;
 use crate::sim::Troubles;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_domain::webhooks::Subscription;
 use keelway_world::rng::Rng;
@@ -73,7 +74,7 @@ fn subscription(rng: &mut Rng) -> Subscription {
         all["stages"] = json!(["dev"]);
     }
     #[expect(clippy::unwrap_used, reason = "it is one")]
-    serde_json::from_value(all).unwrap()
+    Subscription::from_value(&all).unwrap()
 }
 
 fn mood(rng: &mut Rng) -> Mood {

@@ -5,7 +5,9 @@
 use keelway_conformance::stand::BEGIN;
 use keelway_domain::address::Address;
 use keelway_domain::border::Vouched;
+use keelway_domain::deployments::registry::ArtifactSource;
 use keelway_domain::promotions::registry::Cluster;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::webhooks::Subscription;
 use keelway_engine::deployments::{self, Deployments};
@@ -312,7 +314,7 @@ fn an_artifact_source_that_is_applied_slowly_does_not_come_back_after_it_was_del
     let world = World::new(BEGIN);
     let engine = Deployments::new(world.worker(0), deployments::Limits::default());
     let of = Address::new("shop", "images");
-    let source = |name: &str| serde_json::from_value(serde_json::json!({"from": {"ecr": {"name": name}}}));
+    let source = |name: &str| ArtifactSource::from_value(&serde_json::json!({"from": {"ecr": {"name": name}}}));
     let [first, second] = ["cart", "basket"].map(|name| source(name).unwrap());
     block_on(engine.apply_source(&of, &first, "")).unwrap();
     let (slow, theirs) = (world.worker(1), of.clone());
@@ -360,7 +362,7 @@ fn a_deleted_subscription_takes_no_note_and_counts_no_more() {
     let of = Address::new("shop", "slack");
     let text =
         serde_json::json!({"url": "https://hooks.example.com", "events": ["sh.keptn.*"], "projects": ["shop"], "attempts": 3});
-    let value: Subscription = serde_json::from_value(text).unwrap();
+    let value = Subscription::from_value(&text).unwrap();
     assert_eq!(block_on(hooks.apply(&of, &value, "")).unwrap(), Outcome::Changed(1));
     assert!(block_on(hooks.delete(&of)).unwrap());
     let tombstone = world.core().table.peek(&hooks.kind.shelf("shop").key("slack")).cloned().unwrap();

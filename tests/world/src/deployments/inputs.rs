@@ -8,6 +8,7 @@ use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::{Back, Call, Command, LEASE, Latest, Progress, Status, TargetProgress};
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::ids::hash64;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::registry::Tagged;
 use serde_json::{Map, Value, json};
@@ -37,7 +38,7 @@ pub(super) fn definition(telling: &Telling<'_, Deploys>, alias: &str, change: &M
     let triggers = all.get("triggers").and_then(Value::as_array).into_iter().flatten();
     let triggers = triggers.map(|text| trigger(text, &namespace)).collect::<Result<Vec<_>, _>>()?;
     all.insert("triggers".into(), triggers.into());
-    serde_json::from_value(Value::Object(all)).map_err(|e| format!("config {alias}: {e}"))
+    Definition::from_value(&Value::Object(all)).map_err(|e| format!("config {alias}: {e}"))
 }
 
 /// `env: <value>` and `images: {<container>: <image>}` change the template; everything else is merged.

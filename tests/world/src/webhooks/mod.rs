@@ -12,6 +12,7 @@ use crate::tested::Tested;
 use crate::worker::Worker;
 use keelway_domain::event::SPEC_VERSION;
 use keelway_domain::ids::context_of;
+use keelway_domain::stored::Stored;
 use keelway_domain::webhooks::{End, SOURCE, Subscription};
 use keelway_engine::item::Key;
 use keelway_engine::register;
@@ -70,7 +71,7 @@ fn subscription(changes: &[&Map<String, Value>]) -> Result<Subscription, String>
     if let Some(all) = all.as_object_mut() {
         changes.iter().for_each(|changes| merge(all, changes));
     }
-    serde_json::from_value(all).map_err(|error| format!("a subscription: {error}"))
+    Subscription::from_value(&all).map_err(|error| format!("a subscription: {error}"))
 }
 
 impl Tells<HooksWorld> for Hooks {

@@ -1,10 +1,12 @@
 //! Commands, definitions and sources that meet others, come late, or find the config gone.
 
 use keelway_conformance::deployments::{DeploymentsWorld, HERE, Rider, Starter, both, rollback_against_apply};
+use keelway_domain::deployments::definition::Definition;
 use keelway_domain::deployments::definition::ImageTag;
 use keelway_domain::deployments::registry::{ArtifactSource, Origin, Repository};
 use keelway_domain::deployments::{Call, Command, LEASE, Progress};
 use keelway_domain::note::Note;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Span;
 use keelway_engine::deployments::{Address, Asked, Message, keys};
 use keelway_engine::item::Item;
@@ -31,7 +33,7 @@ fn a_copy_of_a_command_that_was_refused_stays_refused() {
     let definition = serde_json::json!({
         "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}}, "strategy": strategy, "triggers": ["configChange"],
     });
-    world.apply("shop", "app", &serde_json::from_value(definition).unwrap(), None);
+    world.apply("shop", "app", &Definition::from_value(&definition).unwrap(), None);
     let to = Address { namespace: "shop".into(), name: "app".into() };
     let command = Message::Command {
         to,
@@ -67,7 +69,7 @@ fn a_command_to_a_config_that_was_deleted_does_nothing_to_the_next_one_of_its_na
         "template": {"spec": {"containers": [{"name": "web", "image": "web:1"}]}},
         "strategy": {"type": "Rolling", "timeout": 600_000, "deadline": 21_600_000}, "triggers": [],
     });
-    world.apply("shop", "app", &serde_json::from_value(definition).unwrap(), None);
+    world.apply("shop", "app", &Definition::from_value(&definition).unwrap(), None);
     let applied = world.config("shop", "app").flatten().unwrap();
     world.wait(Span::minutes(60));
     world.story.put_in(Parcel::Own(body));

@@ -4,6 +4,7 @@
 use super::stand::{Stand, TYPE, address, subscription};
 use keelway_conformance::stand::{self, shipyard};
 use keelway_domain::cause::Cause;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_domain::webhooks::{End, Subscription, id};
 use keelway_engine::item::{Item, MAX_ITEM_BYTES};
@@ -164,7 +165,7 @@ fn a_subscription_takes_nothing_from_before_it_was_applied_or_resumed() {
 /// A subscription that carries out the task `build`, and says so with these events.
 fn carries_out(started: bool, finished: bool) -> Subscription {
     let ty = "sh.keptn.event.build.triggered";
-    serde_json::from_value(json!({
+    Subscription::from_value(&json!({
         "events": [ty], "projects": ["p"], "url": "https://receiver.test", "attempts": 3, "sendStarted": started, "sendFinished": finished,
     }))
     .unwrap()

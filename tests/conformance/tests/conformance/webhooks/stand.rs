@@ -2,6 +2,7 @@
 
 use keelway_domain::event::CloudEvent;
 use keelway_domain::names::Context;
+use keelway_domain::stored::Stored;
 use keelway_domain::webhooks::{Delivery, Subscription, id};
 use keelway_engine::protocol::Loaded;
 use keelway_engine::webhooks::{Address, Applied, NAME, keys};
@@ -28,7 +29,7 @@ pub fn address() -> Address {
 
 /// A subscription to events of this type.
 pub fn subscription(ty: &str) -> Subscription {
-    serde_json::from_value(json!({"events": [ty], "projects": ["p"], "url": "https://receiver.test", "attempts": 10})).unwrap()
+    Subscription::from_value(&json!({"events": [ty], "projects": ["p"], "url": "https://receiver.test", "attempts": 10})).unwrap()
 }
 
 impl Stand {
