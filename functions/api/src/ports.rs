@@ -1,7 +1,7 @@
 //! The ports of the API: one type, whatever is behind it.
 //!
-//! What is generic over its ports is compiled by everybody who chooses them: the function, the tests and the bench would each compile
-//! every handler. A call through [`AnyPorts`] costs an allocation, and each of them is a request to a service.
+//! What is generic over its ports is compiled by everybody who chooses them: the function, the tests and the bench would each
+//! compile every handler. A call through [`AnyPorts`] costs an allocation, and each of them is a request to a service.
 
 use futures_util::future::BoxFuture;
 use keelway_domain::time::{Span, Timestamp};

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often logs are read. Events arrive by themselves.
-const LOGS_EVERY: Duration = Duration::from_millis(300);
+const LOGS_EVERY: Duration = Duration::from_millis(500);
 /// How far back: a call's lines bear the time it ended, and calls end side by side.
 const BACK: Duration = Duration::from_secs(2);
 /// Every so many times from much further back: on a busy machine lines may be written long after the time they bear.

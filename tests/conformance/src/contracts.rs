@@ -16,11 +16,32 @@ const ORDERS: u64 = 12;
 /// Lets everything come to its end on a stand: what must be the same then, whatever went wrong.
 type Ending<S> = fn(&mut S) -> Vec<String>;
 
+/// What every engine's cases must do, whatever goes wrong. The suites of [`held`](crate::held) are given out as this: whoever
+/// called a generic function of theirs would compile the engine once more.
+pub trait Holds {
+    /// Nothing goes wrong, and every story is as it says.
+    fn hold(&self);
+    /// Every message twice in a row, and all of them once more at the end.
+    fn hold_with_everything_twice(&self);
+    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one
+    /// request of each case.
+    fn hold_in_forks(&self);
+    /// A crash after a read leaves the world as a crash after the request before it does, so that only the latter need be told: at
+    /// one such read of each case.
+    fn hold_after_reads(&self);
+    /// A crash, a refusal, a lost answer or a repetition after each single request. All cases together make requests of every kind
+    /// but these.
+    fn hold_with_a_fault_after_each_request(&self, but: &[Method]);
+    /// Delivers the messages of each step in many orders that a number draws, on stands that are made with it.
+    fn hold_in_any_order(&self);
+}
+
 /// An engine's cases, and the stand on which each of them is told while something goes wrong.
 pub struct Contracts<D: Tells<S>, S: Forked, F: Fn(Mode) -> S> {
     cases: Vec<Case<D>>,
     stand: F,
     ending: Option<Ending<S>>,
+    shuffled: Option<fn(u64) -> S>,
 }
 
 /// A case that holds, and how it ends when nothing goes wrong.
@@ -41,12 +62,17 @@ where
 {
     /// Of these cases. After a fault, all events, byte for byte, and all state are those of the clean run.
     pub fn new(cases: Vec<Case<D>>, stand: F) -> Self {
-        Self { cases, stand, ending: None }
+        Self { cases, stand, ending: None, shuffled: None }
     }
 
     /// After a fault, only this is the same: where something may be tried more than once, for example.
     pub fn that_end_alike(self, ending: Ending<S>) -> Self {
         Self { ending: Some(ending), ..self }
+    }
+
+    /// These stands deliver messages in an order that a number draws.
+    pub fn that_are_shuffled(self, shuffled: fn(u64) -> S) -> Self {
+        Self { shuffled: Some(shuffled), ..self }
     }
 
     /// Tells a case; what went wrong, if anything. A case that is run alone leaves a trace of every request.
@@ -58,18 +84,6 @@ where
         let told = run(case, &mut stand);
         let result = well(case, &mut stand, told);
         (stand, result)
-    }
-
-    /// Nothing goes wrong, and every story is as it says.
-    pub fn hold(&self) {
-        let wrong = |case: &Case<D>| {
-            let (mut stand, result) = self.told(case, Mode::Clean);
-            let mut trace = || stand.story().world.core().trace.take().unwrap_or_default();
-            result.err().map(|failure| format!("{}{failure}", trace().join("\n")))
-        };
-        let failures: Vec<String> = self.cases.iter().filter_map(wrong).collect();
-        println!("{} cases, {} failed", self.cases.len(), failures.len());
-        fail_if_any(&failures, self.cases.len());
     }
 
     /// What must be the same on this stand, if less than everything must.
@@ -87,26 +101,6 @@ where
             result.is_ok().then(|| Holding { case, clean: stand.into_story(), ending })
         });
         told.flatten().collect()
-    }
-
-    /// Every message twice in a row, and all of them once more at the end.
-    pub fn hold_with_everything_twice(&self) {
-        let cases = self.holding();
-        let mut failures = vec![];
-        for Holding { case, clean, .. } in &cases {
-            let id = &case.id;
-            let (stand, result) = self.told(case, Mode::Twice);
-            let mut told = stand.into_story();
-            let at_once = result.and_then(|()| same(clean, &told).map_err(|what| format!("{id}: {what}")));
-            let at_the_end = at_once.and_then(|()| {
-                told.replay();
-                same(clean, &told).map_err(|what| format!("{id}, replayed at its end: {what}"))
-            });
-            failures.extend(at_the_end.err());
-            failures.extend(told.broken.first().cloned());
-        }
-        println!("{} cases with every message twice, and everything once more at the end", cases.len());
-        fail_if_any(&failures, cases.len());
     }
 
     /// What came of a fault that should not.
@@ -143,10 +137,48 @@ where
         }
         failures
     }
+}
 
-    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one
-    /// request of each case.
-    pub fn hold_in_forks(&self) {
+impl<D, S, F> Holds for Contracts<D, S, F>
+where
+    D: Tells<S> + Sync,
+    D::Given: Sync,
+    D::Step: Sync,
+    S: Forked,
+    S::Engine: Send + Sync,
+    F: Fn(Mode) -> S + Sync,
+{
+    fn hold(&self) {
+        let wrong = |case: &Case<D>| {
+            let (mut stand, result) = self.told(case, Mode::Clean);
+            let mut trace = || stand.story().world.core().trace.take().unwrap_or_default();
+            result.err().map(|failure| format!("{}{failure}", trace().join("\n")))
+        };
+        let failures: Vec<String> = self.cases.iter().filter_map(wrong).collect();
+        println!("{} cases, {} failed", self.cases.len(), failures.len());
+        fail_if_any(&failures, self.cases.len());
+    }
+
+    fn hold_with_everything_twice(&self) {
+        let cases = self.holding();
+        let mut failures = vec![];
+        for Holding { case, clean, .. } in &cases {
+            let id = &case.id;
+            let (stand, result) = self.told(case, Mode::Twice);
+            let mut told = stand.into_story();
+            let at_once = result.and_then(|()| same(clean, &told).map_err(|what| format!("{id}: {what}")));
+            let at_the_end = at_once.and_then(|()| {
+                told.replay();
+                same(clean, &told).map_err(|what| format!("{id}, replayed at its end: {what}"))
+            });
+            failures.extend(at_the_end.err());
+            failures.extend(told.broken.first().cloned());
+        }
+        println!("{} cases with every message twice, and everything once more at the end", cases.len());
+        fail_if_any(&failures, cases.len());
+    }
+
+    fn hold_in_forks(&self) {
         let cases = self.holding();
         let (mut failures, mut mended) = (vec![], 0);
         for (place, Holding { case, clean, .. }) in cases.iter().enumerate() {
@@ -174,9 +206,7 @@ where
         fail_if_any(&failures, cases.len());
     }
 
-    /// A crash after a read leaves the world as a crash after the request before it does, so that only the latter need be told: at
-    /// one such read of each case.
-    pub fn hold_after_reads(&self) {
+    fn hold_after_reads(&self) {
         let cases = self.holding();
         let (mut failures, mut told) = (vec![], 0);
         for (place, Holding { case, clean, .. }) in cases.iter().enumerate() {
@@ -195,9 +225,7 @@ where
         fail_if_any(&failures, told);
     }
 
-    /// A crash, a refusal, a lost answer or a repetition after each single request. All cases together make requests of every kind
-    /// but these.
-    pub fn hold_with_a_fault_after_each_request(&self, but: &[Method]) {
+    fn hold_with_a_fault_after_each_request(&self, but: &[Method]) {
         let cases = self.holding();
         let mut points: BTreeMap<Method, u64> = Method::ALL.iter().map(|method| (*method, 0)).collect();
         for method in cases.iter().flat_map(|holding| &holding.clean.calls) {
@@ -227,8 +255,8 @@ where
         }
     }
 
-    /// Delivers the messages of each step in many orders that a number draws, on stands that are made with it.
-    pub fn hold_in_any_order(&self, shuffled: impl Fn(u64) -> S) {
+    fn hold_in_any_order(&self) {
+        let shuffled = self.shuffled.expect("stands that are shuffled");
         let mut failures = vec![];
         for holding in self.holding() {
             for seed in 0..ORDERS {

@@ -36,7 +36,7 @@ SIMULATIONS = [
 LEFT_OUT = re.compile(r"^mutants::|seed|survey|plant|fault_after|twice_is|fork_of|every_case|index_names|any_order|every_order|"
                       r"later_version|fifty_thousand")
 # The folders that the tests' executables run in.
-PACKAGES = {"keelway_domain": "shared/domain", "wire": "shared/wire", "conformance": "tests/conformance", "model": "tests/model",
+PACKAGES = {"keelway_domain": "shared/domain", "wire": "shared/wire", "conformance": "tests/conformance/tests", "model": "tests/model",
             "deployers": "tests/deployers"}
 # Cases of what evaluations come to (`tests/cases/evaluation`, and random ones against a port of Keptn's code), and of what
 # Keelway's own deployers do.

@@ -89,8 +89,16 @@ pub struct SideBySide<const FORMAT: i64> {
 ///
 /// # Errors
 /// The first invariant that is violated.
-pub fn side_by_side<const FORMAT: i64>(seed: u64, trace: bool) -> Result<Stats, Violation> {
-    sim::simulate(seed, SideBySide::<FORMAT>::of, trace)
+pub fn with_an_added_member(seed: u64, trace: bool) -> Result<Stats, Violation> {
+    sim::simulate(seed, SideBySide::<1>::of, trace)
+}
+
+/// The same, and the later version writes a newer format.
+///
+/// # Errors
+/// The first invariant that is violated.
+pub fn with_a_newer_format(seed: u64, trace: bool) -> Result<Stats, Violation> {
+    sim::simulate(seed, SideBySide::<2>::of, trace)
 }
 
 impl<const FORMAT: i64> SideBySide<FORMAT> {

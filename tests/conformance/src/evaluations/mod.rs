@@ -3,10 +3,12 @@
 
 mod acts;
 mod check;
+mod ending;
 pub mod plan;
 mod planted;
 mod scenario;
 
+pub use ending::ending;
 pub use planted::{Plant, world};
 pub use scenario::Evaluating;
 

@@ -26,7 +26,7 @@ pub fn hold(default: u64, replay: &str, simulate: impl Fn(u64, bool) -> Result<S
         Err(Violation { seed, rule, .. }) => {
             let trace = simulate(seed, true).err().map(|violation| violation.trace.join("\n")).unwrap_or_default();
             panic!(
-                "{trace}\n\nseed {seed}: {rule}\nreplay: {replay}={seed} cargo test -p keelway-conformance one_seed -- --nocapture"
+                "{trace}\n\nseed {seed}: {rule}\nreplay: {replay}={seed} cargo test -p keelway-conformance-tests one_seed -- --nocapture"
             );
         }
     }

@@ -49,7 +49,7 @@ fn add<D: Tells<S>, S: Forked>(seen: &mut Legend, stand: impl Fn(Mode) -> S) {
 
 #[test]
 fn the_legend_has_every_attribute_that_the_cases_write() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/attributes.md")).unwrap();
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/attributes.md")).unwrap();
     let legend = read(&page);
     let kinds: BTreeSet<&str> = register::partitions().flat_map(|partition| partition.items).map(|kind| kind.what).collect();
     let unknown: Vec<_> = legend.keys().filter(|kind| *kind != MANY && !kinds.contains(kind.as_str())).collect();

@@ -1,11 +1,9 @@
 //! A second engine passes the harness of the first one.
 
 use crate::suite::suite;
-use keelway_conformance::chosen::all;
-use keelway_conformance::contracts::Contracts;
-use keelway_conformance::counter::cases::{CountersWorld, Counts};
 use keelway_conformance::counter::simulate;
-use keelway_conformance::counter::versions::side_by_side;
+use keelway_conformance::counter::versions::{with_a_newer_format, with_an_added_member};
+use keelway_conformance::held::counters;
 use keelway_conformance::sim::{self, Stats, Violation, number, seeds};
 use keelway_world::core::Method;
 
@@ -15,19 +13,19 @@ fn simulated(seed: u64, _: Option<()>, trace: bool) -> Result<Stats, Violation> 
 }
 
 suite! {
-    cases: Counts, CountersWorld::new;
-    faults: Counts, CountersWorld::new, but: &[Method::GetBatch, Method::Query, Method::Transact, Method::Outside];
+    cases: counters();
+    faults: counters(), but: &[Method::GetBatch, Method::Query, Method::Transact, Method::Outside];
     seeds: 20_000, "KEELWAY_COUNTER_SEED", simulated;
 }
 
 #[test]
 fn a_later_version_that_adds_to_the_format_works_beside_the_earlier_one() {
-    versions(side_by_side::<1>);
+    versions(with_an_added_member);
 }
 
 #[test]
 fn what_a_later_version_wrote_in_a_newer_format_waits_for_it() {
-    versions(side_by_side::<2>);
+    versions(with_a_newer_format);
 }
 
 fn versions(simulate: impl Fn(u64, bool) -> Result<Stats, Violation> + Sync) {

@@ -16,7 +16,3 @@ mod store;
 mod suite;
 mod webhooks;
 mod works;
-
-/// The simulations make and drop small things all the time: they take a quarter to a third less CPU time with it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -16,7 +16,7 @@ fn rows() -> String {
 
 #[test]
 fn the_architectures_table_is_the_register() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/architecture.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/architecture.md");
     let text = std::fs::read_to_string(path).unwrap();
     let table = format!("| Item | pk | sk |\n|---|---|---|\n{}\n", rows());
     assert!(text.contains(&table), "docs/architecture.md must have this table:\n{table}");

@@ -2,56 +2,47 @@
 
 /// Each part makes the tests of one kind:
 ///
-/// * `cases: dialect, stand;` every case holds, also with everything twice, and in a fork; and a crash after a read is one after
-///   the request before. The stand is made for what goes wrong.
-/// * `faults: dialect, stand[, alike: ending][, but: methods];` so it does whatever goes wrong after any request. Everything is the
-///   same then, or what the ending says. Requests of all kinds are made, but these.
+/// * `cases: held;` every case holds, also with everything twice, and in a fork; and a crash after a read is one after the request
+///   before. What is held says `keelway_conformance::held`.
+/// * `faults: held[, but: methods];` so it does whatever goes wrong after any request. Requests of all kinds are made, but these.
 /// * `seeds: n, variable, simulate;` so many seeds of the simulation keep the invariants. The variable names one to replay.
 /// * `seeds without sweeps: n, variable, simulate;` nothing waits for the sweep unless a message was lost.
 /// * `plants: name, n, simulate[, cases: finders];` each planted fault is found in so many seeds, or by a case.
 macro_rules! suite {
     () => {};
-    (cases: $dialect:ty, $stand:expr; $($rest:tt)*) => {
+    (cases: $held:expr; $($rest:tt)*) => {
         #[test]
         fn every_case_holds() {
-            Contracts::new(all::<$dialect>(), $stand).hold();
+            $held.hold();
         }
 
         #[test]
         fn every_message_twice_is_once() {
-            Contracts::new(all::<$dialect>(), $stand).hold_with_everything_twice();
+            $held.hold_with_everything_twice();
         }
 
         #[test]
         fn a_fork_of_a_case_ends_like_the_case() {
-            Contracts::new(all::<$dialect>(), $stand).hold_in_forks();
+            $held.hold_in_forks();
         }
 
         #[test]
         fn a_crash_after_a_read_is_one_after_the_request_before() {
-            Contracts::new(all::<$dialect>(), $stand).hold_after_reads();
+            $held.hold_after_reads();
         }
 
         suite! { $($rest)* }
     };
-    (faults: $dialect:ty, $stand:expr, alike: $ending:expr; $($rest:tt)*) => {
+    (faults: $held:expr, but: $methods:expr; $($rest:tt)*) => {
         #[test]
         fn a_fault_after_any_request_changes_nothing() {
-            Contracts::new(all::<$dialect>(), $stand).that_end_alike($ending).hold_with_a_fault_after_each_request(&[]);
+            $held.hold_with_a_fault_after_each_request($methods);
         }
 
         suite! { $($rest)* }
     };
-    (faults: $dialect:ty, $stand:expr, but: $methods:expr; $($rest:tt)*) => {
-        #[test]
-        fn a_fault_after_any_request_changes_nothing() {
-            Contracts::new(all::<$dialect>(), $stand).hold_with_a_fault_after_each_request($methods);
-        }
-
-        suite! { $($rest)* }
-    };
-    (faults: $dialect:ty, $stand:expr; $($rest:tt)*) => {
-        suite! { faults: $dialect, $stand, but: &[]; $($rest)* }
+    (faults: $held:expr; $($rest:tt)*) => {
+        suite! { faults: $held, but: &[]; $($rest)* }
     };
     (seeds: $count:expr, $variable:literal, $simulate:expr; $($rest:tt)*) => {
         #[test]

@@ -3,46 +3,15 @@
 //! `KEELWAY_CASE=EV-03` runs one case and, if it fails, prints every request.
 
 use crate::suite::suite;
-use keelway_conformance::chosen::all;
-use keelway_conformance::contracts::Contracts;
-use keelway_conformance::evaluations::{Plant, simulate, simulate_without_sweeps, world};
-use keelway_conformance::plants::{Family, Finder};
+use keelway_conformance::evaluations::{Plant, simulate, simulate_without_sweeps};
+use keelway_conformance::held::{evaluations, evaluations_that_end_alike, finders_of_evaluations};
+use keelway_conformance::plants::Family;
 use keelway_conformance::sim;
-use keelway_domain::time::Span;
-use keelway_engine::register;
-use keelway_world::case::Stand;
-use keelway_world::evaluations::{Evaluates, EvaluationsWorld};
-use serde_json::Value;
-
-/// What must be the same whatever went wrong: everything that was told, and what is kept of it. When that was may differ, because a
-/// source that could not be asked is asked a while later.
-fn ending(stand: &mut EvaluationsWorld) -> Vec<String> {
-    stand.wait(Span::minutes(60));
-    let told = stand.outgoing().into_iter().map(|mut event| {
-        event["time"] = Value::Null;
-        if event["data"]["status"] == "errored" {
-            // Of several errors, the last one is told.
-            event["data"]["message"] = Value::Null;
-        }
-        event.to_string()
-    });
-    let mut lines: Vec<String> = told.collect();
-    let core = stand.story.world.core();
-    let kept = core.table.items().filter(|item| item.key.pk.starts_with("EV#") && item.key.sk == "!");
-    for item in kept.filter(|item| register::kind(&item.key).is_some()) {
-        let past: Value = serde_json::from_str(item.text("pa").unwrap_or("[]")).unwrap_or_default();
-        for one in past.as_array().into_iter().flatten() {
-            lines.push(format!("{} {} {} {} {}", item.key, one["id"], one["result"], one["invalidated"], one["evaluated"]));
-        }
-        lines.push(format!("{} open: {}", item.key, item.text("op").map_or(0, str::len) > 0));
-    }
-    lines
-}
 
 suite! {
-    cases: Evaluates, EvaluationsWorld::new;
-    faults: Evaluates, EvaluationsWorld::new, alike: ending;
+    cases: evaluations();
+    faults: evaluations_that_end_alike();
     seeds: 20_000, "KEELWAY_EVALUATION_SEED", simulate;
     seeds without sweeps: 2_000, "KEELWAY_EVALUATION_SWEEPLESS_SEED", simulate_without_sweeps;
-    plants: "evaluations", 2000, simulate, cases: Finder::cases::<Evaluates, _>(world);
+    plants: "evaluations", 2000, simulate, cases: finders_of_evaluations();
 }

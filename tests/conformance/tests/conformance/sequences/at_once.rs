@@ -3,7 +3,7 @@
 
 use crate::suite::suite;
 use keelway_conformance::chosen::all;
-use keelway_conformance::contracts::Contracts;
+use keelway_conformance::held;
 use keelway_conformance::stand::{Stand, shipyard};
 use keelway_domain::event::{CANCELLED, CloudEvent, EventType, Kind};
 use keelway_domain::shipyard::EVALUATION;
@@ -20,8 +20,8 @@ use serde_json::Value;
 use std::task::Poll;
 
 suite! {
-    cases: Keptn, SequencesWorld::over_http;
-    faults: Keptn, SequencesWorld::over_http, but: &[Method::Outside];
+    cases: held::sequences_over_http();
+    faults: held::sequences_over_http(), but: &[Method::Outside];
 }
 
 /// The `.finished` of the open task of a context.

@@ -17,18 +17,17 @@ mod sizes;
 mod unlisted;
 
 use crate::suite::suite;
-use keelway_conformance::chosen::all;
-use keelway_conformance::contracts::Contracts;
+use keelway_conformance::held;
 use keelway_conformance::plants::Family;
 use keelway_conformance::sequences::{Plant, side_by_side, simulate, simulate_without_sweeps};
 use keelway_conformance::sim;
 use keelway_world::core::Method;
-use keelway_world::sequences::{Keptn, SequencesWorld, cases};
+use keelway_world::sequences::cases;
 
 suite! {
-    cases: Keptn, SequencesWorld::new;
+    cases: held::sequences();
     // This engine makes no request to other people's servers.
-    faults: Keptn, SequencesWorld::new, but: &[Method::Outside];
+    faults: held::sequences(), but: &[Method::Outside];
     seeds: 20_000, "KEELWAY_SEED", simulate;
     seeds without sweeps: 2_000, "KEELWAY_SEQUENCE_SWEEPLESS_SEED", simulate_without_sweeps;
     plants: "sequences", 12_000, simulate;

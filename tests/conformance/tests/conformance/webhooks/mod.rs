@@ -8,16 +8,14 @@ mod rule;
 mod stand;
 
 use crate::suite::suite;
-use keelway_conformance::chosen::all;
-use keelway_conformance::contracts::Contracts;
+use keelway_conformance::held;
 use keelway_conformance::plants::Family;
 use keelway_conformance::sim;
 use keelway_conformance::webhooks::{Plant, simulate, simulate_without_sweeps};
-use keelway_world::webhooks::{Hooks, HooksWorld};
 
 suite! {
-    cases: Hooks, HooksWorld::new;
-    faults: Hooks, HooksWorld::new;
+    cases: held::webhooks();
+    faults: held::webhooks();
     seeds: 20_000, "KEELWAY_WEBHOOK_SEED", simulate;
     seeds without sweeps: 2_000, "KEELWAY_WEBHOOK_SWEEPLESS_SEED", simulate_without_sweeps;
     plants: "webhooks", 2000, simulate;
