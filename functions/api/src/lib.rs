@@ -6,6 +6,9 @@
 //! There are six faces (`keptn`, `pipelines`, `deployments`, `webhooks`, `overview`, `access`), and `apply`, which accepts
 //! manifests of every kind. Each lists its routes; each resource has a file that parses the request, calls the engine, and shapes
 //! the answer. They share one `fence`: the checks before every handler, the audit after it, and helpers. The fence uses no handler.
+//!
+//! Handlers are `pub(crate)`: rustc compiles each `pub async fn` into every executable of its crate, that of its unit tests among
+//! them.
 
 mod access;
 mod apply;

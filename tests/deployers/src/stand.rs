@@ -4,6 +4,7 @@ use crate::lambda::{Lambda, shown};
 use keelway_domain::deployments::definition::{Action, Definition, FailurePolicy, Hook};
 use keelway_domain::deployments::{Command, Config, Deployment, Status};
 use keelway_domain::note::Note;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::aliases::Route;
 use keelway_engine::deployers::Deployers;
@@ -247,7 +248,7 @@ impl Stand {
 
     /// Handles one delivery to the deployer. `false`: it failed, or the deployer stopped.
     fn deploy(&mut self, received: &keelway_world::queue::Received) -> bool {
-        let job = serde_json::from_str(&received.parcel.text());
+        let job = Job::from_json(&received.parcel.text());
         let (deployers, received) = (self.deployers.clone(), received.clone());
         let mut task: Task<Option<Handled>> = Box::pin(async move { handle(&*deployers, &received).await.ok() });
         loop {

@@ -9,6 +9,7 @@ use keelway_domain::promotions::definition::{
 };
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{AttemptResult, Closed, Command, Environment, Pipeline, Promotion, Retry, Seen};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Store};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -253,7 +254,7 @@ impl Stand {
 
     async fn decide(&self, received: &Received) {
         let by_sequences = match &received.parcel {
-            Parcel::Own(text) => serde_json::from_str::<sequences::Message>(text).is_ok(),
+            Parcel::Own(text) => sequences::Message::from_json(text).is_ok(),
             Parcel::Event(event) => is_trigger(event),
             _ => false,
         };

@@ -101,6 +101,8 @@ pub struct Deployment {
     pub pins: Option<BTreeMap<String, Pin>>,
 }
 
+crate::stored!(Deployment);
+
 impl Deployment {
     /// Whether a deployer has reported something that no evaluation has published yet.
     pub fn is_untold(&self) -> bool {

@@ -4,12 +4,13 @@
 use super::keys;
 use super::message::Address;
 use crate::item::{Attrs, Item, Key};
-use crate::json::{json, member};
+use crate::json::{json, member, stored};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::deployments::{Config, Obeyed, Past, Snapshot, Status, Watch};
 use keelway_domain::ids::{SubjectId, hash64};
 use keelway_domain::level::Level as _;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a config that this code knows.
@@ -28,8 +29,8 @@ pub fn attributes(x: &Config, key: Key) -> Attrs {
         .with("ov", x.observed)
         .with("ln", number(x.latest))
         .with("on", number(x.oldest))
-        .with_some("la", x.last.as_ref().map(json))
-        .with_some("pe", x.pending.as_ref().map(json))
+        .with_some("la", x.last.as_ref().map(Stored::to_json))
+        .with_some("pe", x.pending.as_ref().map(Stored::to_json))
         .with_some("ac", x.active.as_ref().map(json))
         .with_some("pr", x.previous.as_ref().map(json))
         .with_some("pa", x.paused.as_ref().map(json))
@@ -68,8 +69,8 @@ pub fn config(item: &Item) -> Result<Config, PortError> {
         observed: item.number("ov").unwrap_or_default(),
         latest: number("ln"),
         oldest: number("on").max(1),
-        last: member(item, "la")?,
-        pending: member(item, "pe")?,
+        last: stored(item, "la")?,
+        pending: stored(item, "pe")?,
         active: member(item, "ac")?,
         previous: member(item, "pr")?,
         paused: member(item, "pa")?,
@@ -91,21 +92,21 @@ pub fn config(item: &Item) -> Result<Config, PortError> {
 
 /// The item of a snapshot.
 pub fn snapshot(of: &Address, snapshot: &Snapshot) -> Item {
-    Item::new(keys::snapshot(of, snapshot.n, snapshot.hash())).with("j", json(snapshot))
+    Item::new(keys::snapshot(of, snapshot.n, snapshot.hash())).with("j", snapshot.to_json())
 }
 
 /// The item of an attempt that has ended. The index finds it by its time.
 pub fn past(of: &Address, past: &Past) -> Item {
     let d = &past.deployment;
     Item::new(keys::past(of, d.n, d.attempt))
-        .with("j", json(past))
+        .with("j", past.to_json())
         .with("gp2", keys::day(past.at))
         .with("gs2", keys::ended(past.at, of, d.n, d.attempt))
 }
 
 /// The item of a command that was obeyed.
 pub fn obeyed(of: &Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
-    Item::new(keys::obeyed(of, obeyed)).with("j", json(obeyed)).with("ttl", expires.0 / 1000)
+    Item::new(keys::obeyed(of, obeyed)).with("j", obeyed.to_json()).with("ttl", expires.0 / 1000)
 }
 
 /// The item of a drift that was seen, in the audit.

@@ -5,7 +5,7 @@ use super::message::Message;
 use super::{Address, Deployments, keys};
 use crate::border::let_in;
 use crate::item::{Item, Key};
-use crate::json::member;
+use crate::json::stored;
 use crate::ports::{PortError, Ports, Query, Store, Write};
 use crate::protocol::change::{Step, as_read, change, next_version};
 use crate::protocol::declare::Outcome;
@@ -60,12 +60,12 @@ pub(super) async fn of(store: &impl Store, to: &Address, definition: &Definition
 
 /// The image of a tag.
 pub(super) fn read(item: &Item, source: (&str, &str)) -> Result<Option<Head>, PortError> {
-    if is_of(item, source) { member::<Option<Head>>(item, "j") } else { Ok(None) }
+    if is_of(item, source) { stored::<Head>(item, "j") } else { Ok(None) }
 }
 
 /// The reports about an image. Items of older versions contain only its deletion.
 pub(super) fn presence(item: &Item) -> Result<Presence, PortError> {
-    let known = member::<Option<Presence>>(item, "j")?;
+    let known = stored::<Presence>(item, "j")?;
     Ok(known.unwrap_or_else(|| {
         let mut deleted = Presence::default();
         deleted.deleted(None, Timestamp(item.number("at").unwrap_or_default()));

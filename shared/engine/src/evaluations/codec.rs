@@ -6,6 +6,7 @@ use crate::json::{json, member};
 use crate::keys::{record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::evaluations::{Ended, Service};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a service's evaluations that this code knows.
@@ -41,7 +42,7 @@ pub fn service(item: &Item) -> Result<Service, PortError> {
 
 /// The item of an evaluation that has ended.
 pub fn ended(place: &[String; 3], ended: &Ended, expires: Timestamp) -> Item {
-    Item::new(keys::ended(place, (&ended.id, &ended.content()))).with("j", json(ended)).with("ttl", expires.0 / 1000)
+    Item::new(keys::ended(place, (&ended.id, &ended.content()))).with("j", ended.to_json()).with("ttl", expires.0 / 1000)
 }
 
 /// Reads an evaluation that has ended.
@@ -51,5 +52,5 @@ pub fn ended(place: &[String; 3], ended: &Ended, expires: Timestamp) -> Item {
 pub fn read_ended(item: &Item) -> Result<Ended, PortError> {
     let broken = |what: String| PortError::Refused { request: "decode", reason: format!("{}: attribute j{what}", item.key) };
     let text = item.text("j").ok_or_else(|| broken(" is missing".into()))?;
-    serde_json::from_str(text).map_err(|error| broken(format!(": {error}")))
+    Ended::from_json(text).map_err(|error| broken(format!(": {error}")))
 }

@@ -7,12 +7,13 @@
 
 use super::keys;
 use crate::item::{Attr, Item, Name};
-use crate::json::{json, member};
+use crate::json::stored;
 use crate::ports::{PortError, Store};
 use keelway_domain::border::{
     Act, Consents, Denied, Home, NoConsent, Permitted, Policy, Quotas, Reached, Resource, Standing, Update,
 };
 use keelway_domain::names::ProjectName;
+use keelway_domain::stored::Stored;
 use std::borrow::Cow;
 
 /// The attribute with the consents, in the item of a project.
@@ -49,7 +50,11 @@ impl Border {
     /// An item that cannot be read.
     pub(crate) fn read(namespace: &str, item: Option<&Item>) -> Result<Self, PortError> {
         let Some(item) = item else { return Ok(Self { namespace: namespace.to_owned(), ..Self::default() }) };
-        Ok(Self { namespace: namespace.to_owned(), consents: member(item, CONSENTS)?, policy: member(item, POLICY)? })
+        Ok(Self {
+            namespace: namespace.to_owned(),
+            consents: stored(item, CONSENTS)?.unwrap_or_default(),
+            policy: stored(item, POLICY)?,
+        })
     }
 
     /// The border after the changes of a manifest.
@@ -96,8 +101,8 @@ impl Border {
 
     /// The border as attributes of the project's item. `None`: the attribute is absent.
     pub(crate) fn attrs(&self) -> [(Name, Option<Attr>); 2] {
-        let consents = (!self.consents.0.is_empty()).then(|| json(&self.consents).into());
-        let policy = self.policy.as_ref().map(|policy| json(policy).into());
+        let consents = (!self.consents.0.is_empty()).then(|| self.consents.to_json().into());
+        let policy = self.policy.as_ref().map(|policy| policy.to_json().into());
         [(Cow::Borrowed(CONSENTS), consents), (Cow::Borrowed(POLICY), policy)]
     }
 

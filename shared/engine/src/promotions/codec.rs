@@ -8,6 +8,7 @@ use crate::keys::{record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::promotions::{Obeyed, Pipeline};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a pipeline that this code knows.
@@ -65,10 +66,12 @@ pub fn pipeline(item: &Item) -> Result<Pipeline, PortError> {
 /// The item of a command in the history. Its attribute has another name than that of a promotion, so that older code, which only
 /// knows promotions, skips it.
 pub fn obeyed(of: &super::Address, obeyed: &Obeyed, expires: Timestamp) -> Item {
-    Item::new(Key::new(keys::pipeline_partition(of), keys::command(obeyed))).with("c", json(obeyed)).with("ttl", expires.0 / 1000)
+    Item::new(Key::new(keys::pipeline_partition(of), keys::command(obeyed)))
+        .with("c", obeyed.to_json())
+        .with("ttl", expires.0 / 1000)
 }
 
 /// The item of a promotion that has become history.
 pub fn past(of: &super::Address, past: &keelway_domain::promotions::Past, expires: Timestamp) -> Item {
-    Item::new(Key::new(keys::pipeline_partition(of), keys::history(past))).with("j", json(past)).with("ttl", expires.0 / 1000)
+    Item::new(Key::new(keys::pipeline_partition(of), keys::history(past))).with("j", past.to_json()).with("ttl", expires.0 / 1000)
 }

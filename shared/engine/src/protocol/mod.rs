@@ -22,6 +22,7 @@ pub mod invalid;
 mod kind;
 pub mod letters;
 pub(crate) mod level;
+pub(crate) mod messages;
 pub mod open;
 mod owed;
 pub mod packed;

@@ -2,12 +2,13 @@
 
 use super::keys;
 use crate::item::{Attrs, Item};
-use crate::json::{json, member};
+use crate::json::{json, member, stored};
 use crate::keys::{hash, record_id, record_sort};
 use crate::ports::PortError;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::names::ProjectName;
 use keelway_domain::schedules::Schedule;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
 
 /// The newest format of a schedule that this code knows.
@@ -19,7 +20,7 @@ pub fn attributes(x: &Schedule, expires: Timestamp) -> Attrs {
         .with("pj", x.project.as_str())
         .with("na", x.name.as_str())
         .with("be", x.began.0)
-        .with("sp", json(&x.spec))
+        .with("sp", x.spec.to_json())
         .with("src", x.source.as_str())
         .with("at", x.applied.0)
         .with_some("pd", x.planned.then_some(true))
@@ -45,7 +46,7 @@ pub fn schedule(item: &Item) -> Result<Schedule, PortError> {
         project: text("pj").and_then(|name| ProjectName::new(name).ok()).ok_or_else(|| broken("project"))?,
         name: text("na").ok_or_else(|| broken("name"))?,
         began: time("be").unwrap_or_default(),
-        spec: member::<Option<_>>(item, "sp")?.ok_or_else(|| broken("spec"))?,
+        spec: stored(item, "sp")?.ok_or_else(|| broken("spec"))?,
         source: text("src").unwrap_or_default(),
         applied: time("at").unwrap_or_default(),
         planned: item.flag("pd"),

@@ -1,6 +1,7 @@
 //! The engine's own messages. Each may arrive twice, late, or when it is no longer needed.
 
 use super::NAME;
+use crate::protocol::messages::messages;
 use crate::protocol::{Letter, OwnMessage, Sameness};
 use keelway_domain::ids::{ExecutionId, RecordId};
 use keelway_domain::names::{Context, ProjectName, SequenceName, StageName};
@@ -31,140 +32,138 @@ impl Address {
     }
 }
 
-/// A message of the sequences engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "keelway", rename_all = "lowercase")]
-pub enum Message {
-    /// The lane was given to this execution for its `ask`-th request.
-    Granted {
-        /// The addressee.
-        to: Address,
-        /// Which of its requests.
-        ask: u32,
-        /// Sort key of the item that holds its first payload: read together with the execution.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        payload: String,
-    },
-    /// Start the `n`-th follow-up that this record of the addressed execution names.
-    Follow {
-        /// The execution that caused it.
-        to: Address,
-        /// The record that names it.
-        #[serde(with = "record_id")]
-        record: RecordId,
-        /// Its index in the record.
-        n: usize,
-    },
-    /// Start a sequence on a domain event that was recorded under this sort key.
-    Start {
-        /// The execution to start.
-        to: Address,
-        /// Sort key of the recorded event.
-        event: String,
-        /// The declaring stage.
-        stage: StageName,
-        /// The sequence.
-        sequence: SequenceName,
-        /// The shipyard revision that was in force when the event was accepted.
-        #[serde(default)]
-        revision: String,
-        /// When the event was accepted.
-        accepted: Timestamp,
-    },
-    /// A wake-up at the time that an execution asked for.
-    Wake {
-        /// The addressee.
-        to: Address,
-        /// The time it was armed for; if the state has another time, this wake-up has been replaced.
-        at: Timestamp,
-    },
-    /// The context's flags changed: notify its open executions.
-    Conform {
-        /// The project.
-        project: ProjectName,
-        /// The context.
-        context: Context,
-        /// Continue after this sort key; empty = from the beginning.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        after: String,
-    },
-    /// A schedule was applied: plan its next time.
-    Planned {
-        /// Its project.
-        project: ProjectName,
-        /// Its name.
-        schedule: String,
-    },
-    /// A wake-up of a schedule.
-    Due {
-        /// Its project.
-        project: ProjectName,
-        /// Its name.
-        schedule: String,
-        /// The time it was armed for.
-        at: Timestamp,
-    },
-    /// A trigger that a schedule has made.
-    Fire {
-        /// The execution to start.
-        to: Address,
-        /// The schedule's name.
-        schedule: String,
-        /// The trigger.
-        firing: Box<Firing>,
-    },
-    /// The windows of a project's stages changed: notify what they hold back.
-    Windows {
-        /// The project.
-        project: ProjectName,
-    },
-    /// The execution must compare itself with its context's flags and the windows of its stage.
-    Obey {
-        /// The addressee.
-        to: Address,
-    },
-    /// The execution is covered by an abort of its context or stage.
-    Abort {
-        /// The addressee.
-        to: Address,
-    },
-    /// A newer execution of its sequence waits for the same lane.
-    Supersede {
-        /// The addressee.
-        to: Address,
-        /// The newer one's context.
-        by: Context,
-    },
-    /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
-    Decide {
-        /// The addressee.
-        to: Address,
-        /// The approval's `.triggered` event.
-        #[serde(with = "record_id")]
-        trigger: RecordId,
-        /// The decision as an `approval.finished` CloudEvent.
-        event: serde_json::Value,
-    },
-    /// Repeat an ended execution from a task on.
-    Retry {
-        /// The execution to start.
-        to: Address,
-        /// The one that has ended.
-        of: ExecutionId,
-        /// The index of the first task to repeat.
-        from: u16,
-        /// Who asked for it; messages of older versions lack it.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        by: String,
-    },
-    /// The sweep found the execution overdue.
-    Settle {
-        /// The addressee.
-        to: Address,
-    },
+messages! {
+    /// A message of the sequences engine.
+    pub enum Message {
+        /// The lane was given to this execution for its `ask`-th request.
+        Granted {
+            /// The addressee.
+            to: Address,
+            /// Which of its requests.
+            ask: u32,
+            /// Sort key of the item that holds its first payload: read together with the execution.
+            #[serde(default, skip_serializing_if = "String::is_empty")]
+            payload: String,
+        },
+        /// Start the `n`-th follow-up that this record of the addressed execution names.
+        Follow {
+            /// The execution that caused it.
+            to: Address,
+            /// The record that names it.
+            #[serde(with = "record_id")]
+            record: RecordId,
+            /// Its index in the record.
+            n: usize,
+        },
+        /// Start a sequence on a domain event that was recorded under this sort key.
+        Start {
+            /// The execution to start.
+            to: Address,
+            /// Sort key of the recorded event.
+            event: String,
+            /// The declaring stage.
+            stage: StageName,
+            /// The sequence.
+            sequence: SequenceName,
+            /// The shipyard revision that was in force when the event was accepted.
+            #[serde(default)]
+            revision: String,
+            /// When the event was accepted.
+            accepted: Timestamp,
+        },
+        /// A wake-up at the time that an execution asked for.
+        Wake {
+            /// The addressee.
+            to: Address,
+            /// The time it was armed for; if the state has another time, this wake-up has been replaced.
+            at: Timestamp,
+        },
+        /// The context's flags changed: notify its open executions.
+        Conform {
+            /// The project.
+            project: ProjectName,
+            /// The context.
+            context: Context,
+            /// Continue after this sort key; empty = from the beginning.
+            #[serde(default, skip_serializing_if = "String::is_empty")]
+            after: String,
+        },
+        /// A schedule was applied: plan its next time.
+        Planned {
+            /// Its project.
+            project: ProjectName,
+            /// Its name.
+            schedule: String,
+        },
+        /// A wake-up of a schedule.
+        Due {
+            /// Its project.
+            project: ProjectName,
+            /// Its name.
+            schedule: String,
+            /// The time it was armed for.
+            at: Timestamp,
+        },
+        /// A trigger that a schedule has made.
+        Fire {
+            /// The execution to start.
+            to: Address,
+            /// The schedule's name.
+            schedule: String,
+            /// The trigger.
+            firing: Box<Firing>,
+        },
+        /// The windows of a project's stages changed: notify what they hold back.
+        Windows {
+            /// The project.
+            project: ProjectName,
+        },
+        /// The execution must compare itself with its context's flags and the windows of its stage.
+        Obey {
+            /// The addressee.
+            to: Address,
+        },
+        /// The execution is covered by an abort of its context or stage.
+        Abort {
+            /// The addressee.
+            to: Address,
+        },
+        /// A newer execution of its sequence waits for the same lane.
+        Supersede {
+            /// The addressee.
+            to: Address,
+            /// The newer one's context.
+            by: Context,
+        },
+        /// A person's decision on an open approval. It comes in through the API, which passes on who decided.
+        Decide {
+            /// The addressee.
+            to: Address,
+            /// The approval's `.triggered` event.
+            #[serde(with = "record_id")]
+            trigger: RecordId,
+            /// The decision as an `approval.finished` CloudEvent.
+            event: serde_json::Value,
+        },
+        /// Repeat an ended execution from a task on.
+        Retry {
+            /// The execution to start.
+            to: Address,
+            /// The one that has ended.
+            of: ExecutionId,
+            /// The index of the first task to repeat.
+            from: u16,
+            /// Who asked for it; messages of older versions lack it.
+            #[serde(default, skip_serializing_if = "String::is_empty")]
+            by: String,
+        },
+        /// The sweep found the execution overdue.
+        Settle {
+            /// The addressee.
+            to: Address,
+        },
+    }
 }
-
-keelway_domain::stored!(Message);
 
 impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {

@@ -1,48 +1,46 @@
 //! The engine's own messages.
 
 use super::NAME;
+use crate::protocol::messages::messages;
 use crate::protocol::{Letter, OwnMessage, Sameness};
 pub use keelway_domain::address::Address;
 use keelway_domain::ids::SubjectId;
 use keelway_domain::stored::Stored;
 use keelway_domain::time::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A message of the webhooks engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "keelway", rename_all = "lowercase")]
-pub enum Message {
-    /// An event is to be delivered.
-    Deliver {
-        /// To which subscription.
-        to: Address,
-        /// The event, as structured JSON.
-        event: Value,
-        /// A person asked for it again: what tells it from the first time.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        again: Option<String>,
-        /// The subscription could not be read when the event came: whether it takes the event is still to be decided.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unmatched: bool,
-    },
-    /// The next attempt is due.
-    Wake {
-        /// The delivery.
-        to: SubjectId,
-        /// When.
-        at: Timestamp,
-    },
-    /// A person wants the next attempt now.
-    Now {
-        /// The delivery.
-        to: SubjectId,
-        /// How many there were before.
-        attempts: usize,
-    },
+messages! {
+    /// A message of the webhooks engine.
+    pub enum Message {
+        /// An event is to be delivered.
+        Deliver {
+            /// To which subscription.
+            to: Address,
+            /// The event, as structured JSON.
+            event: Value,
+            /// A person asked for it again: what tells it from the first time.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            again: Option<String>,
+            /// The subscription could not be read when the event came: whether it takes the event is still to be decided.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            unmatched: bool,
+        },
+        /// The next attempt is due.
+        Wake {
+            /// The delivery.
+            to: SubjectId,
+            /// When.
+            at: Timestamp,
+        },
+        /// A person wants the next attempt now.
+        Now {
+            /// The delivery.
+            to: SubjectId,
+            /// How many there were before.
+            attempts: usize,
+        },
+    }
 }
-
-keelway_domain::stored!(Message);
 
 impl OwnMessage for Message {
     fn sameness(&self) -> Sameness {

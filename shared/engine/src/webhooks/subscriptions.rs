@@ -2,7 +2,7 @@
 
 use super::{Address, Sender, Webhooks, keys};
 use crate::item::{Attr, Attrs, Item, Name};
-use crate::json::member;
+use crate::json::stored;
 use crate::kinds::WebhookSubscriptions;
 use crate::ports::{Condition, PortError, Ports, Query, Store, Write, Written};
 use crate::protocol::change::{as_read, next_version};
@@ -128,7 +128,7 @@ pub(super) fn read(item: &Item) -> Result<Option<Applied>, PortError> {
 }
 
 pub(super) fn off(item: &Item) -> Result<Option<Off>, PortError> {
-    member(item, &OFF)
+    stored(item, &OFF)
 }
 
 /// The attributes that every subscription has, as a condition for notes: nothing may be noted at a deleted one.

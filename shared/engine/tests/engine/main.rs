@@ -3,6 +3,7 @@
 
 mod commands;
 mod keys;
+mod messages;
 mod packed;
 mod pages;
 mod places;

@@ -7,6 +7,7 @@ use keelway_domain::promotions::definition::{
 };
 use keelway_domain::promotions::registry::GitHost;
 use keelway_domain::promotions::{Made, Phase, Pipeline};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::attempts::{Attempts, Outside};
@@ -223,7 +224,7 @@ impl<O: Outside> Stand<O> {
         let handled =
             if engine == ATTEMPTS { handle(&self.attempts, &received).await } else { block_on(play(&self.engine, &received)) };
         let handled = handled.map_err(|error| port(&error))?;
-        let is_look = matches!(&received.parcel, Parcel::Own(text) if matches!(serde_json::from_str(text), Ok(Job::Look { .. })));
+        let is_look = matches!(&received.parcel, Parcel::Own(text) if matches!(Job::from_json(text), Ok(Job::Look { .. })));
         self.looks += f64::from(u8::from(is_look && handled == Handled::Committed));
         self.messages += 1.0;
         self.outside += f64::from(u8::from(matches!(received.parcel, Parcel::Event(_))));

@@ -12,6 +12,7 @@ use crate::table;
 use keelway_domain::condition::Condition;
 use keelway_domain::promotions::definition::{PullRequest, Strategy};
 use keelway_domain::promotions::{Attempt, Made, Phase, Pipeline, Seen};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use std::collections::BTreeSet;
 
@@ -184,5 +185,5 @@ fn only_looked_at(task: Task) -> Task {
 /// The pipeline and the attempt of an entry in a repository's list.
 fn entry(item: &Item) -> Option<(Address, Attempt)> {
     let of = fact::entered(item)?;
-    Some((of, serde_json::from_str(item.text("j")?).ok()?))
+    Some((of, Attempt::from_json(item.text("j")?).ok()?))
 }
