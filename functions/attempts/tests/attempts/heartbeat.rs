@@ -4,6 +4,7 @@ use crate::stand::{definition, next, to};
 use keelway_domain::promotions::definition::{Definition, PullRequest, Strategy};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::{AttemptResult, Closed, HEARTBEAT, Made, Phase, Pipeline, Promotion, Seen};
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::ports::{PortError, Store};
 use keelway_engine::promotions::attempts::{Attempts, Outside, Sight, Task};
@@ -83,7 +84,7 @@ pub(crate) async fn work<O: Outside>(world: &World, attempts: Option<&Attempts<A
     while let Some(id) = next(world, wanted) {
         let received = world.core().queue.receive(id).unwrap();
         match &received.parcel {
-            Parcel::Own(text) if serde_json::from_str::<Job>(text).is_ok() => {
+            Parcel::Own(text) if Job::from_json(text).is_ok() => {
                 handle(attempts.unwrap(), &received).await.unwrap();
             }
             _ => drop(handle(&pipelines, &received).await.unwrap()),

@@ -236,7 +236,7 @@ impl Stand {
         route(&self.world, &mut self.bus_seen, self.deaf);
         let Some(id) = next(&self.world, |_| true) else { return false };
         let received = self.world.core().queue.receive(id).unwrap();
-        let is_job = matches!(&received.parcel, Parcel::Own(text) if serde_json::from_str::<Job>(text).is_ok());
+        let is_job = matches!(&received.parcel, Parcel::Own(text) if Job::from_json(text).is_ok());
         if is_job {
             // An attempt may wait for the sequences engine.
             let mut seen = self.bus_seen;

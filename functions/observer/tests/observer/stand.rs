@@ -6,6 +6,7 @@ use keelway_domain::names::ProjectName;
 use keelway_domain::promotions::definition::{App, Compare, Definition, EnvironmentSpec, InFlight, Target};
 use keelway_domain::promotions::observe::Observed;
 use keelway_domain::promotions::registry::Cluster;
+use keelway_domain::stored::Stored;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::projects::ProjectSettings;
 use keelway_engine::promotions::observer::Observer;
@@ -143,7 +144,7 @@ impl Stand {
                 handle(&self.observer, &received).await.unwrap();
             } else {
                 let Parcel::Own(text) = &received.parcel else { panic!("{received:?}") };
-                if let Ok(Message::Evaluate { to, .. }) = serde_json::from_str(text) {
+                if let Ok(Message::Evaluate { to, .. }) = Message::from_json(text) {
                     self.woken.push(to.name);
                 }
                 handle(&self.pipelines, &received).await.unwrap();

@@ -30,7 +30,7 @@ macro_rules! messages {
                         return Ok(Self::$variant { $($field),+ });
                     }
                 )+
-                Err($crate::protocol::messages::unknown(&kind))
+                Err($crate::protocol::messages::unknown(&kind, &[$(stringify!($variant)),+]))
             }
             fn to_json(&self) -> String {
                 ::serde_json::to_string(self).unwrap_or_default()
@@ -49,7 +49,8 @@ pub(crate) fn kind(text: &str) -> Result<String, Error> {
     serde_json::from_str(text).map(|Kind { keelway }| keelway)
 }
 
-/// There is no message of this kind here.
-pub(crate) fn unknown(kind: &str) -> Error {
-    serde::de::Error::custom(format!("unknown message {kind:?}"))
+/// There is no message of this kind here, but these.
+pub(crate) fn unknown(kind: &str, known: &[&str]) -> Error {
+    let known: Vec<String> = known.iter().map(|variant| format!("`{}`", variant.to_ascii_lowercase())).collect();
+    serde::de::Error::custom(format!("unknown message `{kind}`, expected one of {}", known.join(", ")))
 }

@@ -25,8 +25,8 @@ fn a_message_has_its_name_and_its_members() {
 fn what_is_no_message_of_the_queue_is_refused() {
     for (text, why) in [
         (r#"{"keelway":"start","of":{}}"#, "missing field"),
-        (r#"{"keelway":"Look","of":{},"n":1,"at":2}"#, "unknown message \"Look\""),
-        (r#"{"keelway":"evaluate","to":{},"because":""}"#, "unknown message \"evaluate\""),
+        (r#"{"keelway":"Look","of":{},"n":1,"at":2}"#, "unknown message `Look`, expected one of `start`, `look`"),
+        (r#"{"keelway":"evaluate","to":{},"because":""}"#, "unknown message `evaluate`"),
         (r#"{"of":{},"n":1,"at":2}"#, "missing field `keelway`"),
         (r#"{"keelway":7}"#, "invalid type"),
         (r#"{"keelway":"look""#, "EOF"),

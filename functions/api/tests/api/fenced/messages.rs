@@ -7,11 +7,11 @@
 use super::furnished::{Furnished, OTHER, OWN, furnish};
 use super::{Border, key};
 use keelway_domain::event::{CloudEvent, EventType, Kind};
+use keelway_domain::stored::Stored;
 use keelway_engine::item::Item;
 use keelway_engine::{deployments, evaluations, promotions, sequences, webhooks};
 use keelway_wire::cloudevent::{Origin, parse};
 use keelway_world::queue::Parcel;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,9 +25,9 @@ enum Does {
 }
 use Does::{AsItSays, Nothing};
 
-/// The names of an enum's variants, from what serde says about one that is unknown.
-fn variants<M: DeserializeOwned>() -> BTreeSet<String> {
-    let Err(error) = serde_json::from_value::<M>(json!({"keelway": "?"})) else { panic!("a message of no kind") };
+/// The names of an enum's variants, from what is said about one that is unknown.
+fn variants<M: Stored>() -> BTreeSet<String> {
+    let Err(error) = M::from_value(&json!({"keelway": "?"})) else { panic!("a message of no kind") };
     let text = error.to_string();
     let (_, expected) = text.split_once("expected ").unwrap();
     expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
@@ -155,14 +155,14 @@ fn changed(before: &BTreeMap<String, Arc<Item>>, after: &BTreeMap<String, Arc<It
 }
 
 /// Messages are JSON with a member that says which one it is, so the samples are complete if they have each of its values.
-fn complete<M: DeserializeOwned>(samples: &[(&'static str, Does)]) {
+fn complete<M: Stored>(samples: &[(&'static str, Does)]) {
     let listed: BTreeSet<String> = samples.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(listed, variants::<M>(), "say in fenced/messages.rs what a message of this kind does to another project");
     for (name, does) in samples {
         if let Nothing(body) = does {
             let mut body = body.clone();
             body["keelway"] = json!(name);
-            let read = serde_json::from_value::<M>(body.clone());
+            let read = M::from_value(&body);
             assert!(read.is_ok(), "{body}: {:?}", read.err());
         }
     }
