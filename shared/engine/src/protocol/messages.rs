@@ -7,7 +7,7 @@ use serde_json::Error;
 /// variant's name in lower case as `keelway`.
 ///
 /// serde reads such an enum into a buffer first, and compiles everything that may be in one once more, to be read from there: a
-/// fifth of the engine (docs/decisions/0115). What is declared here is looked at for its name, and then read as that struct.
+/// quarter of the engine (docs/decisions/0115). What is declared here is looked at for its name, and then read as that struct.
 macro_rules! messages {
     ($(#[$about:meta])* pub enum $name:ident {
         $($(#[$variant_about:meta])* $variant:ident { $($(#[$member:meta])* $field:ident: $of:ty),+ $(,)? }),+ $(,)?
