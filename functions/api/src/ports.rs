@@ -128,8 +128,8 @@ impl Clock for AnyPorts {
     fn now(&self) -> Timestamp {
         self.0.boxed_now()
     }
-    async fn pause(&self, length: Span) -> () {
-        self.0.boxed_pause(length).await
+    async fn pause(&self, length: Span) {
+        self.0.boxed_pause(length).await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! The cases, which are the YAML files beside this crate, and their format as types: what every engine's cases have, and what each
-//! engine's have besides. `README.md` there describes it.
+//! engine's have besides. `README.md` beside them describes it.
 //!
-//! It is a crate of its own because reading them is much code that seldom runs: it is compiled once, and hardly optimised.
+//! It is a crate of its own because reading them is much code that seldom runs: it is compiled once, and not optimised.
 
 pub mod deployments;
 pub mod evaluations;

@@ -19,6 +19,7 @@ pub mod stand;
 pub mod webhooks;
 
 /// The simulations make and drop small things all the time: they take a quarter to a third less CPU time with it. It is here
-/// because what it calls for each allocation is compiled with this crate, and the executable of the tests is not optimised.
+/// because what it calls for each allocation is compiled with this crate, and the executable of the tests is not optimised. Whoever
+/// else uses this crate has it, too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

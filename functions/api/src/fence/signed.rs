@@ -9,8 +9,7 @@ use keelway_domain::ids::hash64;
 use keelway_domain::time::Span;
 use keelway_engine::ports::PortError;
 use keelway_engine::promotions::{Address, limit};
-use keelway_engine::secrets::Secrets;
-use keelway_engine::secrets::{self, SecretText};
+use keelway_engine::secrets::{self, SecretText, Secrets};
 use keelway_wire::signature::{Keys, Request, SKEW, Signed};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
