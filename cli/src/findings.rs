@@ -1,66 +1,41 @@
 //! Findings about manifests, drawn on the line they are about.
 
 use crate::terminal::Look;
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use keelway_wire::manifest::{Finding, Severity};
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// A longer line is shown as the finding's own excerpt of it.
 const WIDEST: usize = 160;
-
-/// A finding with the text it is about.
-#[derive(Debug)]
-struct Drawn<'a> {
-    finding: &'a Finding,
-    source: NamedSource<String>,
-    offset: usize,
-}
-
-impl std::fmt::Display for Drawn<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if !self.finding.path.is_empty() {
-            write!(f, "{}: ", self.finding.path)?;
-        }
-        f.write_str(&self.finding.message)
-    }
-}
-
-impl std::error::Error for Drawn<'_> {}
-
-impl Diagnostic for Drawn<'_> {
-    fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.finding.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-        })
-    }
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(std::iter::once(LabeledSpan::new(Some("here".into()), self.offset, 1))))
-    }
-}
+/// So many lines before and after the place are shown.
+const AROUND: usize = 1;
 
 /// One finding as text; `source` is the whole file.
 pub fn draw(finding: &Finding, source: &str, look: &Look) -> String {
     let text = harmless(source);
-    let Some((offset, line)) = place(&text, finding.line, finding.column) else { return finding.to_string() };
+    let Some((index, at)) = place(&text, finding.line, finding.column) else { return finding.to_string() };
+    let first = index.saturating_sub(AROUND);
+    let shown: Vec<&str> = text.split('\n').skip(first).take(index - first + 1 + AROUND).collect();
+    let line = shown[index - first];
     if line.chars().count() > WIDEST || line.trim().is_empty() {
         return finding.to_string();
     }
-    let drawn = Drawn { finding, source: NamedSource::new(&finding.file, text), offset };
-    let theme = match (look.ascii, look.colours) {
-        (false, true) => GraphicalTheme::unicode(),
-        (false, false) => GraphicalTheme::unicode_nocolor(),
-        (true, true) => GraphicalTheme::ascii(),
-        (true, false) => GraphicalTheme::none(),
+    let path = if finding.path.is_empty() { String::new() } else { format!("{}: ", finding.path) };
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
     };
-    let mut shown = String::new();
-    let handler = GraphicalReportHandler::new_themed(theme).with_width(120).with_context_lines(1).with_links(false);
-    match handler.render_report(&mut shown, &drawn) {
-        Ok(()) => shown.trim_end().to_owned(),
-        Err(_) => finding.to_string(),
-    }
+    let start = shown[..index - first].iter().map(|line| line.len() + 1).sum::<usize>() + at;
+    // The character there, or the end of the line.
+    let end = start + line[at..].chars().next().map_or(0, char::len_utf8);
+    let excerpt = Snippet::source(shown.join("\n"))
+        .line_start(first + 1)
+        .path(finding.file.as_str())
+        .fold(false)
+        .annotation(AnnotationKind::Primary.span(start..end));
+    let renderer = if look.colours { Renderer::styled() } else { Renderer::plain() };
+    let report = [level.primary_title(format!("{path}{}", finding.message)).element(excerpt)];
+    renderer.decor_style(if look.ascii { DecorStyle::Ascii } else { DecorStyle::Unicode }).render(&report).trim_end().to_owned()
 }
 
 /// All findings as text; what is said of several places, once, with the lines of the others.
@@ -98,14 +73,12 @@ fn harmless(text: &str) -> String {
     shown
 }
 
-/// The byte offset of a place counted from 1, and its line; `None` outside the text.
-fn place(text: &str, line: u64, column: u64) -> Option<(usize, &str)> {
+/// The index of the line that a place counted from 1 is in, and the byte offset in it; `None` outside the text.
+fn place(text: &str, line: u64, column: u64) -> Option<(usize, usize)> {
     let index = usize::try_from(line.checked_sub(1)?).ok()?;
-    let before: usize = text.split('\n').take(index).map(|line| line.len() + 1).sum();
     let line = text.split('\n').nth(index)?;
     let column = usize::try_from(column.max(1) - 1).ok()?;
-    let within = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
-    Some((before + within, line))
+    Some((index, line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)))
 }
 
 #[cfg(test)]
