@@ -6,15 +6,42 @@ use crate::Api;
 use crate::fence::allowed::{Listed, Needs, Says};
 use crate::fence::{auth, input, repeated};
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{MethodRouter, any};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
 use utoipa::openapi::HttpMethod;
 use utoipa_axum::PathItemExt;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+
+/// What a handler answers with, when it is done.
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// Any handler. All of them are one type for the router, which is therefore compiled once and not for each: otherwise the compiler
+/// proves a dozen times for each handler that its future can be sent to another thread, which took a third of its time for the API.
+#[derive(Clone)]
+struct Any(Arc<dyn Fn(Request, Api) -> Answering + Send + Sync>);
+
+impl Any {
+    fn new<H: Handler<T, Api, Future = Answering>, T: 'static>(handler: H) -> Self {
+        Self(Arc::new(move |request, api| handler.clone().call(request, api)))
+    }
+}
+
+impl Handler<(), Api> for Any {
+    type Future = Answering;
+    fn call(self, request: Request, api: Api) -> Answering {
+        (self.0)(request, api)
+    }
+}
+
+/// Stands for a handler in the document, which serves nothing.
+pub async fn described() {}
 
 /// A route of the API.
 pub struct Route {
@@ -32,22 +59,13 @@ pub struct Route {
 
 impl Route {
     /// The route of a handler, which is described by `D`. One that is described with several methods takes every method.
-    pub fn new<D: utoipa::Path, H: Handler<T, Api>, T: Says>(handler: H, described: fn() -> UtoipaMethodRouter<Api>) -> Self {
-        let (method, handler) = match D::methods().as_slice() {
-            [one] => (name(one), MethodRouter::new().on(one.to_method_filter(), handler)),
-            _ => ("ANY", any(handler)),
-        };
-        let handler = if T::PARAMETERS { handler } else { handler.layer(from_fn(input::without_parameters)) };
-        Self {
-            paths: vec![D::path()],
-            method,
-            needs: T::NEEDS,
-            act: T::ACT,
-            parameters: T::PARAMETERS,
-            handler,
-            once: false,
-            described,
-        }
+    pub fn new<D: utoipa::Path, H: Handler<T, Api, Future = Answering>, T: Says + 'static>(
+        handler: H,
+        described: fn() -> UtoipaMethodRouter<Api>,
+    ) -> Self {
+        let (method, handler) = routed(&D::methods(), Any::new(handler), T::PARAMETERS);
+        let paths = vec![D::path()];
+        Self { paths, method, needs: T::NEEDS, act: T::ACT, parameters: T::PARAMETERS, handler, once: false, described }
     }
 
     /// With the header `Idempotency-Key`, a request takes effect once.
@@ -129,6 +147,15 @@ pub fn served(routes: Vec<Route>, api: Api) -> Served {
     Served(router.with_state(api))
 }
 
+/// The method, and the handler behind it.
+fn routed(methods: &[HttpMethod], handler: Any, parameters: bool) -> (&'static str, MethodRouter<Api>) {
+    let (method, handler) = match methods {
+        [one] => (name(one), MethodRouter::new().on(one.to_method_filter(), handler)),
+        _ => ("ANY", any(handler)),
+    };
+    (method, if parameters { handler } else { handler.layer(from_fn(input::without_parameters)) })
+}
+
 fn name(method: &HttpMethod) -> &'static str {
     match method {
         HttpMethod::Get => "GET",
@@ -142,14 +169,24 @@ fn name(method: &HttpMethod) -> &'static str {
     }
 }
 
-/// The route of a handler that has `#[utoipa::path]`.
+/// The route of a handler that has `#[utoipa::path]`. `routes!` takes the description by the handler's name, and finds [`described`]
+/// in place of the handler.
 macro_rules! route {
     ($handler:ident) => {
-        utoipa_axum::paste! { $crate::fence::route::Route::new::<[<__path_ $handler>], _, _>($handler, || utoipa_axum::routes!($handler)) }
+        utoipa_axum::paste! {
+            $crate::fence::route::Route::new::<[<__path_ $handler>], _, _>($handler, || {
+                let $handler = $crate::fence::route::described;
+                utoipa_axum::routes!($handler)
+            })
+        }
     };
     ($module:ident::$handler:ident) => {
         utoipa_axum::paste! {
-            $crate::fence::route::Route::new::<$module::[<__path_ $handler>], _, _>($module::$handler, || utoipa_axum::routes!($module::$handler))
+            $crate::fence::route::Route::new::<$module::[<__path_ $handler>], _, _>($module::$handler, || {
+                use $module::[<__path_ $handler>];
+                let $handler = $crate::fence::route::described;
+                utoipa_axum::routes!($handler)
+            })
         }
     };
 }
