@@ -169,8 +169,8 @@ fn name(method: &HttpMethod) -> &'static str {
     }
 }
 
-/// The route of a handler that has `#[utoipa::path]`. `routes!` takes the description by the handler's name, and finds [`described`]
-/// in place of the handler.
+/// The route of a handler that has `#[utoipa::path]`. `routes!` takes the description by the handler's name, and finds
+/// [`described`] in place of the handler.
 macro_rules! route {
     ($handler:ident) => {
         utoipa_axum::paste! {
@@ -181,13 +181,10 @@ macro_rules! route {
         }
     };
     ($module:ident::$handler:ident) => {
-        utoipa_axum::paste! {
-            $crate::fence::route::Route::new::<$module::[<__path_ $handler>], _, _>($module::$handler, || {
-                use $module::[<__path_ $handler>];
-                let $handler = $crate::fence::route::described;
-                utoipa_axum::routes!($handler)
-            })
-        }
+        utoipa_axum::paste! {{
+            use $module::{$handler, [<__path_ $handler>]};
+            $crate::fence::route::route!($handler)
+        }}
     };
 }
 
