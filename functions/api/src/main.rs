@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     if config.token_sha256.is_none() {
         tracing::error!("KEELWAY_TOKEN_SHA256 is not set: nobody has a token that is accepted");

@@ -15,7 +15,7 @@ use lambda_runtime::Error;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     let pipelines = || Promotions::new(ports.clone(), config.promotions());
     let client = Client::new(Hosts::parse(&config.webhook_hosts()));

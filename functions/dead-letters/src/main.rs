@@ -10,7 +10,7 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start_with_table()?;
-    let ports = &aws::connect_table(&config).await;
+    let ports = &aws::connect_table(&config);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
         let until = batch::until(event.context.deadline);
         // While the queue is polled, batches come; otherwise the sweep knocks.

@@ -15,7 +15,7 @@ use lambda_runtime::Error;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     let callback = std::env::var("KEELWAY_API_URL").unwrap_or_default();
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);

@@ -13,7 +13,7 @@ use lambda_runtime::Error;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
     let reading = Reading { slo: evaluation::slo, sli: evaluation::sli, provided: evaluation::answered };

@@ -16,7 +16,7 @@ use serde_json::Value;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     let guard = Guard::new(Hosts::parse(&config.allowed_hosts)).with_loopback(config.loopback);
     let observer = Observer::new(Promotions::new(ports.clone(), config.promotions()), Kubernetes::new(ports, guard));

@@ -10,7 +10,7 @@ use lambda_runtime::Error;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     ports.warm().await;
     let engine = Promotions::new(ports, config.promotions());
     Consumer::new(engine, about::about, config.max_receives).run_knocked().await

@@ -12,7 +12,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let config = keelway_lambda::start()?;
-    let ports = aws::connect(&config).await;
+    let ports = aws::connect(&config);
     let (promotions, deployments, webhooks) = (config.promotions(), config.deployments(), config.webhooks());
     let evaluations = config.evaluations();
     let limits = Limits { sequences: config.limits, promotions, deployments, webhooks, evaluations };

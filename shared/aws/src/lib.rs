@@ -7,6 +7,7 @@ mod aliases;
 mod bus;
 mod codec;
 mod ecr;
+mod environment;
 mod error;
 mod expression;
 mod http;
@@ -20,11 +21,10 @@ mod signed;
 mod store;
 mod watch;
 
-use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
-use aws_config::retry::RetryConfig;
-use aws_config::stalled_stream_protection::StalledStreamProtectionConfig;
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
 use keelway_domain::time::{Span, Timestamp};
 use keelway_engine::item::Key;
 use keelway_engine::ports::{Clock, Store};
@@ -98,7 +98,7 @@ struct Inner {
 
 impl Aws {
     /// Reads region, credentials and endpoint from the environment, where Lambda puts them, and builds the clients.
-    pub async fn connect(names: Names) -> Self {
+    pub fn connect(names: Names) -> Self {
         // A message of about 8 requests has 10 s: one lost packet may cost an attempt, but must not cost the whole time of the
         // function.
         let timeouts = TimeoutConfig::builder()
@@ -112,17 +112,13 @@ impl Aws {
             .with_max_attempts(3)
             .with_initial_backoff(Duration::from_millis(50))
             .with_max_backoff(Duration::from_millis(500));
-        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        let config = environment::config(environment::variables)
             .timeout_config(timeouts)
             .retry_config(retries)
-            // The default chain would make, at each start, a client for every other source of credentials.
-            .credentials_provider(EnvironmentVariableCredentialsProvider::new())
-            .region(EnvironmentVariableRegionProvider::new())
             .http_client(http::client())
             // Answers are small, and an attempt has 2 s in total: no stream can stall for longer.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-            .load()
-            .await;
+            .build();
         Self::new(&config, names)
     }
 

@@ -159,8 +159,9 @@ fn add<'a>(headers: &mut Headers, more: impl Iterator<Item = (&'a str, &'a str)>
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use aws_config::{BehaviorVersion, Region};
+    use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
     use aws_smithy_runtime_api::client::http::HttpConnectorFuture;
+    use aws_types::region::Region;
     use std::sync::{Arc, Mutex};
     use std::time::UNIX_EPOCH;
 

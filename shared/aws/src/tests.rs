@@ -5,10 +5,12 @@ mod knocks;
 
 use crate::meter::Meter;
 use crate::{Aws, Names};
-use aws_config::retry::RetryConfig;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_types::retry::RetryConfig;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
 use double::Double;
 use keelway_domain::time::Span;
 use keelway_engine::item::{Attrs, Item, Key};

@@ -4,13 +4,13 @@
 //!
 //! Everything it makes there bears a name of its own and is taken away again.
 
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_dynamodb::config::Credentials;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType,
 };
 use aws_sdk_eventbridge::types::Target;
+use aws_types::SdkConfig;
 use keelway_aws::meter::Meter;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_domain::time::Span;
@@ -55,12 +55,12 @@ fn is_this_machine(url: &str) -> bool {
 
 async fn cloud(test: &str) -> Option<Cloud> {
     let url = endpoint(test)?;
-    let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::v2026_01_12())
         .endpoint_url(url)
-        .region("eu-central-1")
-        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
-        .load()
-        .await;
+        .region(Region::new("eu-central-1"))
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "test")))
+        .build();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let name = format!("keelway-aws-{test}-{}-{}", std::process::id(), now.subsec_nanos());
     make_table(&config, &name).await;

@@ -11,7 +11,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 /// The ports of a function, by its configuration.
-pub async fn connect(config: &Config) -> Aws {
+pub fn connect(config: &Config) -> Aws {
     let engines =
         config.queues.iter().map(|(engine, (url, arn))| (engine.clone(), QueueName { url: url.clone(), arn: arn.clone() }));
     let names = Names {
@@ -24,14 +24,14 @@ pub async fn connect(config: &Config) -> Aws {
         secrets: config.secrets.clone(),
         knocks: config.knocks,
     };
-    Aws::connect(names).await
+    Aws::connect(names)
 }
 
 /// The table and the queue of dead letters, for a function that only stores. The other ports have no names, and AWS refuses
 /// requests to them.
-pub async fn connect_table(config: &TableConfig) -> Aws {
+pub fn connect_table(config: &TableConfig) -> Aws {
     let queues = dead_letters(config.dead_letters_url.as_deref()).into_iter().collect();
-    Aws::connect(Names { table: config.table.clone(), queues, ..Names::default() }).await
+    Aws::connect(Names { table: config.table.clone(), queues, ..Names::default() })
 }
 
 fn dead_letters(url: Option<&str>) -> Option<(String, QueueName)> {

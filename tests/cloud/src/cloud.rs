@@ -253,7 +253,7 @@ impl Cloud {
         }
         let outputs: Value = serde_json::from_slice(&done.stdout).map_err(|error| Problem::of("the stack's outputs", error))?;
         let token = std::fs::read_to_string(self.state.join("token")).map_err(|error| Problem::of("the token", error))?;
-        let stack = self.handle().block_on(Stack::new(&outputs, token.trim(), self.handle()))?;
+        let stack = Stack::new(&outputs, token.trim(), self.handle())?;
         Ok((stack, said))
     }
 

@@ -3,11 +3,11 @@
 use crate::api::Api;
 use crate::patience::LAST_LIMIT;
 use crate::problem::Problem;
-use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_dynamodb::config::Credentials;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sqs::types::QueueAttributeName;
+use aws_types::SdkConfig;
 use keelway_aws::{Aws, Names, QueueName};
 use keelway_engine::item::{Item, Key};
 use keelway_engine::ports::{Query, Store};
@@ -39,19 +39,19 @@ impl Stack {
     ///
     /// # Errors
     /// When an output is missing.
-    pub async fn new(outputs: &Value, token: &str, handle: Handle) -> Result<Self, Problem> {
+    pub fn new(outputs: &Value, token: &str, handle: Handle) -> Result<Self, Problem> {
         let output = |name: &str| {
             let found = outputs[name].as_str().map(str::to_owned);
             found.ok_or_else(|| Problem(format!("the stack has no output {name}: infra/template.yaml must have it")))
         };
-        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
             .endpoint_url(output("Endpoint")?)
-            .region(aws_config::Region::new(output("Region")?))
-            .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+            .region(Region::new(output("Region")?))
+            .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "test")))
             // A request without an answer is sent again.
             .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(LAST_LIMIT / 5).build())
-            .load()
-            .await;
+            .build();
         let names = Names {
             table: output("TableName")?,
             bus: output("BusName")?,
