@@ -1,7 +1,7 @@
 //! What a function is told in its environment: the region, its credentials, and endpoints that are not AWS's own.
 //!
-//! Lambda puts everything there, so nothing else is asked. The crate `aws-config` would look for files, too, and brings the client of
-//! STS, which no function needs.
+//! Lambda puts everything there, so nothing else is asked. The crate `aws-config` would look for files, too, and brings the client
+//! of STS, which no function needs.
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;

@@ -265,3 +265,26 @@ impl From<Vec<u8>> for Body {
         Self { bytes, held: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the rules of UTS 46, whichever tables `idna` has.
+    #[test]
+    fn a_host_in_another_script_is_asked_under_its_ascii_name() {
+        let host = |url: &str| parsed(url).ok().and_then(|url| url.host_str().map(str::to_owned));
+        for (url, ascii) in [
+            ("https://bücher.example/hook", "xn--bcher-kva.example"),
+            ("https://BÜCHER.example", "xn--bcher-kva.example"),
+            ("https://例え.テスト", "xn--r8jz45g.xn--zckzah"),
+            ("https://ｅｘａｍｐｌｅ。com", "example.com"),
+        ] {
+            assert!(host(url).is_some_and(|host| host == ascii), "{url}: {:?}", host(url));
+        }
+        // A right-to-left label with a digit in front, an invisible character and broken Punycode are no names.
+        for url in ["https://1א.example", "https://a\u{202e}b.example", "https://xn--a.example"] {
+            assert_eq!(host(url), None, "{url}");
+        }
+    }
+}
