@@ -41,7 +41,7 @@ impl Handler<(), Api> for Any {
 }
 
 /// Stands for a handler in the document, which serves nothing.
-pub async fn described() {}
+pub(crate) async fn described() {}
 
 /// A route of the API.
 pub struct Route {
