@@ -4,7 +4,8 @@
 //! of STS, which no function needs.
 
 use aws_credential_types::Credentials;
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider, future};
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
@@ -19,25 +20,42 @@ pub(crate) fn variables(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The configuration that they give all clients. Without credentials or a region, each request fails and says so.
+/// The configuration that they give all clients. Without a region or credentials, each request fails and names what is missing.
 pub(crate) fn config(variables: Variables) -> Builder {
     let is = |name| variables(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(variables("AWS_REGION").or_else(|| variables("AWS_DEFAULT_REGION")).map(Region::new))
+        .credentials_provider(SharedCredentialsProvider::new(Keys(variables)))
         .use_fips(is("AWS_USE_FIPS_ENDPOINT"))
         .use_dual_stack(is("AWS_USE_DUALSTACK_ENDPOINT"))
         .service_config(Endpoints(variables));
-    config.set_endpoint_url(variables("AWS_ENDPOINT_URL")).set_credentials_provider(credentials(variables));
+    config.set_endpoint_url(variables("AWS_ENDPOINT_URL"));
     config
 }
 
-fn credentials(variables: Variables) -> Option<SharedCredentialsProvider> {
-    let (id, secret) = (variables("AWS_ACCESS_KEY_ID")?, variables("AWS_SECRET_ACCESS_KEY")?);
-    let mut credentials = Credentials::builder().access_key_id(id).secret_access_key(secret).provider_name("Environment");
-    credentials.set_session_token(variables("AWS_SESSION_TOKEN"));
-    credentials.set_account_id(variables("AWS_ACCOUNT_ID").map(Into::into));
-    Some(SharedCredentialsProvider::new(credentials.build()))
+/// The credentials.
+#[derive(Debug)]
+struct Keys(Variables);
+
+impl Keys {
+    fn read(&self) -> provider::Result {
+        let needed = |name| (self.0)(name).ok_or_else(|| CredentialsError::not_loaded(format!("{name} is not set")));
+        let (id, secret) = (needed("AWS_ACCESS_KEY_ID")?, needed("AWS_SECRET_ACCESS_KEY")?);
+        let mut credentials = Credentials::builder().access_key_id(id).secret_access_key(secret).provider_name("Environment");
+        credentials.set_session_token((self.0)("AWS_SESSION_TOKEN"));
+        credentials.set_account_id((self.0)("AWS_ACCOUNT_ID").map(Into::into));
+        Ok(credentials.build())
+    }
+}
+
+impl ProvideCredentials for Keys {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::ready(self.read())
+    }
 }
 
 /// `AWS_ENDPOINT_URL_DYNAMODB` is the endpoint of DynamoDB, and so on.
@@ -53,53 +71,99 @@ impl LoadServiceConfig for Endpoints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_credential_types::provider::ProvideCredentials;
+    use crate::{Aws, Names};
+    use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+    use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+    use aws_smithy_types::body::SdkBody;
+    use keelway_engine::item::Key;
+    use keelway_engine::ports::Store;
+    use std::sync::{Arc, Mutex};
 
-    /// Some of these variables.
-    fn told(name: &str) -> Option<String> {
+    /// Records the requests, and answers each with nothing.
+    #[derive(Debug, Clone, Default)]
+    struct Asked(Arc<Mutex<Vec<HttpRequest>>>);
+
+    impl HttpConnector for Asked {
+        fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+            self.0.lock().unwrap().push(request);
+            HttpConnectorFuture::ready(Ok(HttpResponse::new(200.try_into().unwrap(), SdkBody::from("{}"))))
+        }
+    }
+
+    /// What the clients ask when these are the variables: one request to DynamoDB and one to SQS.
+    async fn asked(variables: Variables) -> Vec<HttpRequest> {
+        let asked = Asked::default();
+        let connector = SharedHttpConnector::new(asked.clone());
+        let aws = Aws::new(&config(variables).http_client(http_client_fn(move |_, _| connector.clone())).build(), Names::default());
+        aws.inner.dynamodb.list_tables().send().await.unwrap();
+        aws.inner.sqs.list_queues().send().await.unwrap();
+        std::mem::take(&mut asked.0.lock().unwrap())
+    }
+
+    async fn addresses(variables: Variables) -> Vec<String> {
+        asked(variables).await.iter().map(|request| request.uri().to_owned()).collect()
+    }
+
+    /// What every function has.
+    fn plain(name: &str) -> Option<String> {
         let value = match name {
             "AWS_REGION" => "eu-west-3",
             "AWS_DEFAULT_REGION" => "us-east-1",
             "AWS_ACCESS_KEY_ID" => "AKIDEXAMPLE",
             "AWS_SECRET_ACCESS_KEY" => "hidden",
             "AWS_SESSION_TOKEN" => "session",
-            "AWS_ACCOUNT_ID" => "123456789012",
-            "AWS_USE_FIPS_ENDPOINT" => "True",
-            "AWS_USE_DUALSTACK_ENDPOINT" => "0",
-            "AWS_ENDPOINT_URL" => "http://cloud",
-            "AWS_ENDPOINT_URL_DYNAMODB" => "http://table",
             _ => return None,
         };
         Some(value.to_owned())
     }
 
     #[tokio::test]
-    async fn everything_that_lambda_tells_is_used() {
-        let config = config(told).build();
-        assert_eq!(config.region().unwrap().as_ref(), "eu-west-3");
-        assert_eq!((config.use_fips(), config.use_dual_stack()), (Some(true), Some(false)));
-        let credentials = config.credentials_provider().unwrap().provide_credentials().await.unwrap();
-        assert_eq!((credentials.access_key_id(), credentials.secret_access_key()), ("AKIDEXAMPLE", "hidden"));
-        assert_eq!(credentials.session_token(), Some("session"));
-        assert_eq!(credentials.account_id().unwrap().as_str(), "123456789012");
+    async fn requests_go_to_the_region_and_are_signed_with_the_credentials() {
+        let asked = asked(plain).await;
+        let uris: Vec<&str> = asked.iter().map(HttpRequest::uri).collect();
+        assert_eq!(uris, ["https://dynamodb.eu-west-3.amazonaws.com/", "https://sqs.eu-west-3.amazonaws.com/"]);
+        for request in &asked {
+            let signature = request.headers().get("authorization").unwrap();
+            assert!(signature.contains("Credential=AKIDEXAMPLE/") && signature.contains("/eu-west-3/"), "{signature}");
+            assert_eq!(request.headers().get("x-amz-security-token"), Some("session"));
+        }
+        let older = addresses(|name| plain(name).filter(|_| name != "AWS_REGION")).await;
+        assert_eq!(older[1], "https://sqs.us-east-1.amazonaws.com/");
     }
 
-    #[test]
-    fn an_endpoint_of_one_service_goes_before_that_of_all() {
-        let config = config(told).build();
-        let endpoint = |service| {
-            let key =
-                ServiceConfigKey::builder().service_id(service).env("AWS_ENDPOINT_URL").profile("endpoint_url").build().unwrap();
-            config.service_config().unwrap().load_config(key)
-        };
-        assert_eq!(config.endpoint_url(), Some("http://cloud"));
-        assert_eq!((endpoint("DynamoDB").as_deref(), endpoint("SQS")), (Some("http://table"), None));
+    #[tokio::test]
+    async fn the_endpoint_of_one_service_goes_before_that_of_all() {
+        let told = addresses(|name| match name {
+            "AWS_ENDPOINT_URL" => Some("http://cloud".to_owned()),
+            "AWS_ENDPOINT_URL_DYNAMODB" => Some("http://table".to_owned()),
+            _ => plain(name),
+        });
+        assert_eq!(told.await, ["http://table/", "http://cloud/"]);
     }
 
-    #[test]
-    fn the_older_name_of_the_region_is_known_and_without_keys_there_are_no_credentials() {
-        let config = config(|name| (name == "AWS_DEFAULT_REGION").then(|| "us-east-1".to_owned())).build();
-        assert_eq!(config.region().unwrap().as_ref(), "us-east-1");
-        assert!(config.credentials_provider().is_none() && config.endpoint_url().is_none());
+    #[tokio::test]
+    async fn endpoints_for_fips_for_both_versions_of_ip_and_of_the_account_are_used() {
+        let fips = addresses(|name| plain(name).or_else(|| (name == "AWS_USE_FIPS_ENDPOINT").then(|| "True".to_owned())));
+        assert_eq!(fips.await[0], "https://dynamodb-fips.eu-west-3.amazonaws.com/");
+        let dual = addresses(|name| plain(name).or_else(|| (name == "AWS_USE_DUALSTACK_ENDPOINT").then(|| "true".to_owned())));
+        assert_eq!(dual.await[1], "https://sqs.eu-west-3.api.aws/");
+        let account = addresses(|name| plain(name).or_else(|| (name == "AWS_ACCOUNT_ID").then(|| "123456789012".to_owned())));
+        assert_eq!(account.await[0], "https://123456789012.ddb.eu-west-3.amazonaws.com/");
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_is_named() {
+        let cases: [(Variables, &str); 3] = [
+            (|name| plain(name).filter(|_| name != "AWS_ACCESS_KEY_ID"), "AWS_ACCESS_KEY_ID is not set"),
+            (|name| plain(name).filter(|_| name != "AWS_SECRET_ACCESS_KEY"), "AWS_SECRET_ACCESS_KEY is not set"),
+            (|name| plain(name).filter(|_| !name.ends_with("REGION")), "Missing Region"),
+        ];
+        for (variables, missing) in cases {
+            let connector = SharedHttpConnector::new(Asked::default());
+            let config = config(variables).http_client(http_client_fn(move |_, _| connector.clone())).build();
+            let error =
+                Aws::new(&config, Names { table: "table".into(), ..Names::default() }).get(&Key::new("a", "b")).await.unwrap_err();
+            assert!(error.to_string().contains(missing), "{missing}: {error}");
+        }
     }
 }
