@@ -123,4 +123,31 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_mark_is_under_the_character_however_the_text_and_the_terminal_are() {
+        let at = |severity, line, column| Finding {
+            severity,
+            file: "a.yaml".into(),
+            line,
+            column,
+            path: String::new(),
+            message: "odd".into(),
+            snippet: None,
+        };
+        let text = "grüße: [ü]\r\nlast";
+        // A character of several bytes, in the first line, whose return is a blank.
+        assert_eq!(
+            draw(&at(Severity::Warning, 1, 9), text, &Look { ascii: true, ..PLAIN }),
+            "warning: odd\n --> a.yaml:1:9\n  |\n1 | grüße: [ü] \n  |         ^\n2 | last\n  |"
+        );
+        // Behind the end of the last line.
+        assert_eq!(
+            draw(&at(Severity::Error, 2, 5), text, &PLAIN),
+            "error: odd\n  ╭▸ a.yaml:2:5\n  │\n1 │ grüße: [ü] \n2 │ last\n  ╰╴    ━"
+        );
+        let coloured = draw(&at(Severity::Error, 2, 5), text, &Look { colours: true, ..PLAIN });
+        assert!(coloured.starts_with("\u{1b}[1m\u{1b}[91merror"), "{coloured:?}");
+        assert_eq!(draw(&at(Severity::Error, 3, 1), text, &PLAIN), "error: a.yaml:3:1: odd", "there is no such line");
+    }
 }
