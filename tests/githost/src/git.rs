@@ -1,7 +1,12 @@
-//! The only module that runs `git`. Bare repositories with real objects; the caller's git configuration is not read.
+//! The only module that knows git's repositories. They are bare, with real objects; the caller's git configuration is not read.
+//! What is a matter of one file (an object, a branch) is read and written here, as git does it. Merges, patches, archives and all
+//! that is packed are left to `git`.
 
+mod commits;
 mod loose;
+mod objects;
 mod run;
+mod trees;
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -65,7 +70,9 @@ pub(crate) const EMPTY: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 #[derive(Debug, Clone, Default)]
 pub struct Git {
     directory: PathBuf,
-    /// The output of commands that name only objects, which never changes.
+    /// The objects that were read or written. They never change.
+    objects: Arc<Mutex<HashMap<String, Arc<objects::Object>>>>,
+    /// The output of commands that name only objects, which never changes either.
     known: Arc<Mutex<HashMap<String, Vec<u8>>>>,
     /// The branches when they were last read.
     branches: Arc<Mutex<Option<loose::Branches>>>,
@@ -138,12 +145,34 @@ impl Git {
     /// Moves a reference from one object to another. `None` means that it does not exist. Returns false if it pointed elsewhere.
     pub fn update(&self, name: &str, new: Option<&str>, old: Option<&str>) -> Result<bool, GitError> {
         const NOTHING: &str = "0000000000000000000000000000000000000000";
+        if let Some(moved) = new.and_then(|new| self.move_loose(name, new, old)) {
+            return Ok(moved);
+        }
         let old = old.unwrap_or(NOTHING);
         let arguments = match new {
             Some(new) => vec!["update-ref", name, new, old],
             None => vec!["update-ref", "-d", name, old],
         };
         Ok(self.run(&arguments, None, &[])?.status.success())
+    }
+
+    /// Moves a reference that is a file, or is to be one, as git does: a second file is its lock, and takes its place. `None`: this
+    /// is for git to decide, or to wait for.
+    fn move_loose(&self, name: &str, new: &str, old: Option<&str>) -> Option<bool> {
+        let file = self.directory.join(name);
+        let simple = is_reference(name) && !file.is_dir() && !self.directory.join("packed-refs").exists();
+        self.loose_object(new).filter(|object| simple && object.kind == "commit")?;
+        std::fs::create_dir_all(file.parent()?).ok()?;
+        let lock = self.directory.join(format!("{name}.lock"));
+        let mut draft = std::fs::OpenOptions::new().write(true).create_new(true).open(&lock).ok()?;
+        let found = std::fs::read_to_string(&file).ok();
+        let same = found.as_deref().map(str::trim) == old;
+        let moved = same && draft.write_all(format!("{new}\n").as_bytes()).and_then(|()| std::fs::rename(&lock, &file)).is_ok();
+        if !moved {
+            // Nothing else removes it.
+            std::fs::remove_file(&lock).ok();
+        }
+        (moved || !same).then_some(moved)
     }
 
     /// The commit that a branch, tag, full reference or id names.
@@ -154,6 +183,9 @@ impl Git {
         if let Some(sha) = self.branch(revision)? {
             return Ok(Some(sha));
         }
+        if self.kind(revision)?.as_deref() == Some("commit") {
+            return Ok(Some(revision.to_owned()));
+        }
         let found = self.found(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?;
         Ok(found.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
     }
@@ -163,112 +195,29 @@ impl Git {
         if !is_sha(sha) {
             return Ok(None);
         }
-        Ok(self.found(&["cat-file", "-t", sha])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
-    }
-
-    /// A commit. `None`: the id does not name one.
-    pub fn commit(&self, sha: &str) -> Result<Option<Commit>, GitError> {
-        if self.kind(sha)?.as_deref() != Some("commit") {
-            return Ok(None);
-        }
-        let raw = self.read(&["cat-file", "commit", sha])?;
-        let raw = String::from_utf8_lossy(&raw);
-        let (head, message) = raw.split_once("\n\n").unwrap_or((&raw, ""));
-        let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap_or_default();
-        let parents = head.lines().filter_map(|line| line.strip_prefix("parent ")).map(str::to_owned).collect();
-        Ok(Some(Commit {
-            sha: sha.to_owned(),
-            tree: field("tree").to_owned(),
-            parents,
-            author: signature(field("author")),
-            committer: signature(field("committer")),
-            message: message.to_owned(),
-        }))
-    }
-
-    /// The entries of a tree. With `recursive`, subtrees are listed together with their entries.
-    pub fn tree(&self, revision: &str, recursive: bool) -> Result<Vec<Entry>, GitError> {
-        let mut arguments = vec!["ls-tree", "-z", "-l"];
-        if recursive {
-            arguments.extend(["-r", "-t"]);
-        }
-        arguments.push(revision);
-        let output = self.read(&arguments)?;
-        let entries = output.split(|byte| *byte == 0).filter(|line| !line.is_empty());
-        Ok(entries.filter_map(|line| entry(&String::from_utf8_lossy(line))).collect())
-    }
-
-    /// The entry at a path, if it exists. The empty path is the root.
-    pub fn entry(&self, revision: &str, path: &str) -> Result<Option<Entry>, GitError> {
-        if path.is_empty() {
-            let tree = self.lines(&["rev-parse", &format!("{revision}^{{tree}}")])?;
-            let (mode, kind) = ("040000".to_owned(), "tree".to_owned());
-            return Ok(Some(Entry { mode, kind, sha: tree.trim().to_owned(), size: None, path: String::new() }));
-        }
-        let output = self.read(&["--literal-pathspecs", "ls-tree", "-z", "-l", revision, "--", path])?;
-        Ok(output.split(|byte| *byte == 0).filter(|line| !line.is_empty()).find_map(|line| entry(&String::from_utf8_lossy(line))))
+        Ok(self.object(sha)?.map(|object| object.kind.clone()))
     }
 
     /// A blob's bytes.
     pub fn blob(&self, sha: &str) -> Result<Vec<u8>, GitError> {
-        self.read(&["cat-file", "blob", sha])
+        Ok(self.content("blob", sha)?.bytes.clone())
     }
 
     /// Stores bytes as they are.
     pub fn write_blob(&self, bytes: &[u8]) -> Result<String, GitError> {
-        let output = self.output(&["hash-object", "-w", "--no-filters", "--stdin"], Some(bytes), &[])?;
-        let sha = String::from_utf8_lossy(&output).trim().to_owned();
-        self.know(&["cat-file", "-t", &sha], b"blob\n");
-        self.know(&["cat-file", "blob", &sha], bytes);
-        Ok(sha)
-    }
-
-    /// Stores a tree: a base, if there is one, with these changes.
-    pub fn write_tree(&self, base: Option<&str>, changes: &[Change]) -> Result<String, GitError> {
-        let index = self.directory.join("keelway-index");
-        if index.exists() {
-            std::fs::remove_file(&index).map_err(|error| failed(&["read-tree"], error.to_string()))?;
-        }
-        let environment = [("GIT_INDEX_FILE", index.to_string_lossy().into_owned())];
-        self.output(&["read-tree", base.unwrap_or("--empty")], None, &environment)?;
-        let mut lines: Vec<u8> = vec![];
-        for (path, object) in changes {
-            match object {
-                Some((mode, sha)) if mode == "040000" => {
-                    self.output(&["read-tree", &format!("--prefix={path}/"), sha], None, &environment)?;
-                }
-                Some((mode, sha)) => lines.extend(format!("{mode} {sha}\t{path}\0").bytes()),
-                None => lines.extend(format!("0 0000000000000000000000000000000000000000\t{path}\0").bytes()),
-            }
-        }
-        self.output(&["update-index", "-z", "--index-info"], Some(&lines), &environment)?;
-        let tree = self.output(&["write-tree"], None, &environment)?;
-        Ok(String::from_utf8_lossy(&tree).trim().to_owned())
-    }
-
-    /// Stores a commit.
-    pub fn write_commit(&self, commit: &Commit) -> Result<String, GitError> {
-        let date = |signature: &Signature| format!("@{} +0000", signature.at);
-        let environment = [
-            ("GIT_AUTHOR_NAME", commit.author.name.clone()),
-            ("GIT_AUTHOR_EMAIL", commit.author.email.clone()),
-            ("GIT_AUTHOR_DATE", date(&commit.author)),
-            ("GIT_COMMITTER_NAME", commit.committer.name.clone()),
-            ("GIT_COMMITTER_EMAIL", commit.committer.email.clone()),
-            ("GIT_COMMITTER_DATE", date(&commit.committer)),
-        ];
-        let mut arguments = vec!["commit-tree", &commit.tree];
-        for parent in &commit.parents {
-            arguments.extend(["-p", parent]);
-        }
-        let output = self.output(&arguments, Some(commit.message.as_bytes()), &environment)?;
-        let sha = String::from_utf8_lossy(&output).trim().to_owned();
-        self.know(&["cat-file", "-t", &sha], b"commit\n");
-        Ok(sha)
+        self.write_object("blob", bytes)
     }
 
     /// The tree of a merge of two commits. `Err` has the paths with conflicts.
     pub fn merge(&self, base: &str, head: &str) -> Result<Result<String, Vec<String>>, GitError> {
+        // If one contains the other, nothing is merged.
+        for (older, newer) in [(base, head), (head, base)] {
+            if self.is_ancestor(older, newer)?
+                && let Some(newer) = self.commit(newer)?
+            {
+                return Ok(Ok(newer.tree));
+            }
+        }
         let arguments =
             ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", "--allow-unrelated-histories", base, head];
         let found = self.run(&arguments, None, &[])?;
@@ -282,40 +231,9 @@ impl Git {
         }
     }
 
-    /// The commits of `with` that `without` lacks, newest first.
-    pub fn log(&self, without: &str, with: &str) -> Result<Vec<String>, GitError> {
-        let text = self.lines(&["rev-list", with, &format!("^{without}")])?;
-        Ok(text.lines().map(str::to_owned).collect())
-    }
-
-    /// A commit and its ancestors, newest first, up to a limit. With a path: those that changed it.
-    pub fn history(&self, revision: &str, path: &str, limit: usize) -> Result<Vec<String>, GitError> {
-        let limit = format!("--max-count={limit}");
-        let mut arguments = vec!["--literal-pathspecs", "rev-list", &limit, revision, "--"];
-        arguments.extend((!path.is_empty()).then_some(path));
-        Ok(self.lines(&arguments)?.lines().map(str::to_owned).collect())
-    }
-
-    /// Whether the first commit is the second one or one of its ancestors.
-    pub fn is_ancestor(&self, ancestor: &str, of: &str) -> Result<bool, GitError> {
-        Ok(self.found(&["merge-base", "--is-ancestor", ancestor, of])?.is_some())
-    }
-
-    /// The best common ancestor of two commits.
-    pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
-        Ok(self.found(&["merge-base", one, other])?.map(|found| String::from_utf8_lossy(&found).trim().to_owned()))
-    }
-
-    /// Letter (`A`, `M`, `D`, …) and path of each change between two commits.
-    pub fn changed(&self, from: &str, to: &str) -> Result<Vec<(char, String)>, GitError> {
-        let text = self.lines(&["diff-tree", "-r", "-z", "--no-renames", "--name-status", from, to])?;
-        let parts: Vec<_> = text.split('\0').collect();
-        Ok(parts.chunks_exact(2).filter_map(|pair| Some((pair[0].chars().next()?, pair[1].to_owned()))).collect())
-    }
-
     /// The numbers of changed files, added lines and deleted lines between two commits.
     pub fn numbers(&self, from: &str, to: &str) -> Result<(u64, u64, u64), GitError> {
-        let text = self.text(&["diff-tree", "-r", "--no-renames", "--numstat", from, to])?;
+        let text = self.lines(&["diff-tree", "-r", "--no-renames", "--numstat", from, to])?;
         let number = |line: &str, at: usize| line.split('\t').nth(at).and_then(|count| count.parse::<u64>().ok()).unwrap_or(0);
         Ok(text
             .lines()
@@ -357,16 +275,5 @@ fn failed(arguments: &[&str], message: String) -> GitError {
     GitError { command: arguments.join(" "), message }
 }
 
-fn entry(line: &str) -> Option<Entry> {
-    let (facts, path) = line.split_once('\t')?;
-    let mut facts = facts.split_whitespace().map(str::to_owned);
-    let (mode, kind, sha) = (facts.next()?, facts.next()?, facts.next()?);
-    Some(Entry { mode, kind, sha, size: facts.next().and_then(|size| size.parse().ok()), path: path.to_owned() })
-}
-
-fn signature(line: &str) -> Signature {
-    let (name, rest) = line.split_once(" <").unwrap_or((line, ""));
-    let (email, rest) = rest.split_once("> ").unwrap_or((rest, ""));
-    let at = rest.split(' ').next().and_then(|at| at.parse().ok()).unwrap_or_default();
-    Signature { name: name.to_owned(), email: email.to_owned(), at }
-}
+#[cfg(test)]
+mod tests;

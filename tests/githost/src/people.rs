@@ -8,7 +8,7 @@ use crate::store::NewRepository;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A person. Cheap to clone. Each act runs `git`, and returns when it is done.
+/// A person. Cheap to clone. Each act returns when it is done.
 #[derive(Clone)]
 pub struct People {
     pub(crate) shared: Arc<Shared>,
@@ -118,6 +118,14 @@ impl People {
             }
             repository.changed = true;
             Ok(())
+        })
+    }
+
+    /// Creates a branch at the tip of another one.
+    pub fn branch(&self, repository: &str, name: &str, from: &str) -> Result<(), Refused> {
+        self.on(repository, |repository| {
+            let tip = repository.tip(from)?;
+            repository.create_branch(name, &tip)
         })
     }
 

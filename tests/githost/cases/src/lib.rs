@@ -11,7 +11,6 @@ use keelway_githost::{Form, Host, Method, NewRepository, Options, Pull, Refused,
 use keelway_world::promotions::host::{Call, Deed, GitHost, Repository, Trouble, Troubles, Verb, Word};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -112,17 +111,7 @@ impl CaseHost {
             ..Default::default()
         };
         self.0.host.people().create_repository(&new)?;
-        BASES.iter().try_for_each(|base| self.branch(base, "trunk"))
-    }
-
-    /// Creates a branch at the tip of another one.
-    fn branch(&self, name: &str, from: &str) -> Result<(), Refused> {
-        let mut git = Command::new("git");
-        git.arg("-C").arg(self.0.host.people().git_directory(REPOSITORY)?).args(["branch", name, from]).stdout(Stdio::null());
-        if !git.status().is_ok_and(|status| status.success()) {
-            self.complain(format!("git could not make the branch {name}"));
-        }
-        Ok(())
+        BASES.iter().try_for_each(|base| self.0.host.people().branch(REPOSITORY, base, "trunk"))
     }
 
     /// The host itself.
@@ -243,7 +232,7 @@ impl CaseHost {
         if with.base == Some(false) {
             people.delete_branch(REPOSITORY, BASES[0])?;
         } else if with.base == Some(true) {
-            self.branch(BASES[0], "trunk")?;
+            people.branch(REPOSITORY, BASES[0], "trunk")?;
         }
         let marked = |environment: &str| with.markers.as_ref().is_none_or(|all| all.iter().any(|one| one == environment));
         let changed = |environment: &&str| with.markers.is_some() || with.carries.contains_key(*environment);
@@ -273,7 +262,7 @@ impl CaseHost {
         if n == 0 {
             people.commit(REPOSITORY, "others", "Something else", &[("others.txt", Some(b"something else\n"))])?;
         }
-        self.branch(&head, "others")?;
+        people.branch(REPOSITORY, &head, "others")?;
         people.open(REPOSITORY, &head, BASES[0], "Something else").map(drop)
     }
 }
