@@ -4,7 +4,7 @@
 use crate::chosen::is_one;
 use keelway_world::case::{Case, Failure, Tells, run};
 use keelway_world::core::Method;
-use keelway_world::fork::{Forked, Forks};
+use keelway_world::fork::{Astray, Forked, Forks, Struck};
 use keelway_world::story::{Mode, Story};
 use keelway_world::tested::Tested;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ where
 
     /// Something wrong after each request in turn, and what came of it that should not.
     fn faults_in(&self, holding: &Holding<'_, D, S>) -> Vec<String> {
-        let mut failures = vec![];
+        let (mut failures, mut astray) = (vec![], Astray::default());
         for fault in Mode::FAULTS {
             let mut forks = Forks::of(holding.case, fault, &self.stand);
             for (n, method) in (1..).zip(&holding.clean.calls) {
@@ -130,8 +130,10 @@ where
                 if matches!(fault(n), Mode::Crash { .. }) && holding.clean.is_later_read(n) {
                     continue;
                 }
-                let wrong = forks.strike(n).and_then(|told| self.wrong(holding, fault(n), told));
-                failures.extend(wrong.map(|what| format!("{method:?}, {what}")));
+                if let Struck::Ended(stand, told) = forks.strike(n, &mut astray) {
+                    let wrong = self.wrong(holding, fault(n), (stand, told));
+                    failures.extend(wrong.map(|what| format!("{method:?}, {what}")));
+                }
             }
             failures.extend(self.wrong(holding, fault(u64::MAX), forks.end()));
         }
@@ -180,20 +182,28 @@ where
 
     fn hold_in_forks(&self) {
         let cases = self.holding();
-        let (mut failures, mut mended) = (vec![], 0);
+        let (mut failures, mut mended, mut joined) = (vec![], 0, 0);
         for (place, Holding { case, clean, .. }) in cases.iter().enumerate() {
-            for fault in Mode::FAULTS {
-                let mut forks = Forks::of(case, fault, &self.stand);
-                let n = 1 + place as u64 % clean.calls.len().max(1) as u64;
+            let mut astray = Astray::default();
+            let n = 1 + place as u64 % clean.calls.len().max(1) as u64;
+            // Faults at requests beside each other often come to the same.
+            let faults = Mode::FAULTS.iter().flat_map(|fault| [(fault, n), (fault, n + 1)]);
+            let mut forks: Vec<_> = Mode::FAULTS.iter().map(|fault| Forks::of(case, *fault, &self.stand)).collect();
+            for (at, (fault, n)) in faults.enumerate() {
                 let (whole, expected) = self.told(case, fault(n));
                 let whole = whole.into_story();
-                let alike = match forks.strike(n) {
-                    Some((mut fork, told)) => {
+                let alike = match forks[at / 2].strike(n, &mut astray) {
+                    Struck::Ended(mut fork, told) => {
                         well(case, &mut fork, told) == expected && fork.into_story().everything() == whole.everything()
                     }
-                    None => {
+                    Struck::Mended => {
                         mended += 1;
                         expected.is_ok() && same(clean, &whole).is_ok()
+                    }
+                    Struck::Joined(other) => {
+                        joined += 1;
+                        let (other, as_expected) = self.told(case, other);
+                        expected == as_expected && same(&other.into_story(), &whole).is_ok()
                     }
                 };
                 if !alike {
@@ -201,8 +211,11 @@ where
                 }
             }
         }
-        let told = cases.len() * Mode::FAULTS.len();
-        println!("{told} faults in forks of {} cases, {mended} of them mended before the end", cases.len());
+        let told = 2 * cases.len() * Mode::FAULTS.len();
+        println!(
+            "{told} faults in forks of {} cases, {mended} of them mended before the end, {joined} as after another one",
+            cases.len()
+        );
         fail_if_any(&failures, cases.len());
     }
 

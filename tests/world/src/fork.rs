@@ -1,5 +1,5 @@
 //! Forks of a story: what goes wrong at one request is told from a copy of the world before it, not from the beginning, and no
-//! further than to where everything is as if it had not gone wrong.
+//! further than to where everything is as if it had not gone wrong, or as after something else that went wrong.
 
 use crate::case::{Case, Failure, Stand, Telling, Tells, go_on, run_watched};
 use crate::story::{Mode, Story};
@@ -28,6 +28,41 @@ struct Before<'c, D: Tells<S>, S: Stand> {
     requests: u64,
     telling: Telling<'c, D>,
     stand: S,
+}
+
+impl<'c, D: Tells<S>, S: Forked> Before<'c, D, S> {
+    /// Whether a case goes on from here as from there. A replay delivers what was delivered before, and after a fault that is more:
+    /// after here, there are none if there were `replays` of them.
+    fn goes_on_like(&mut self, telling: &Telling<'c, D>, stand: &S, replays: u32) -> bool {
+        (self.telling.step, self.stand.now()) == (telling.step, stand.now())
+            && self.stand.story().replays == replays
+            && telling.goes_on_like(&self.telling)
+            && stand.goes_on_like(&self.stand)
+    }
+}
+
+/// Where a case was after something had gone wrong in it, and what that was.
+pub struct Astray<'c, D: Tells<S>, S: Forked> {
+    /// Before a step, or after time had passed.
+    before: Vec<(Mode, Before<'c, D, S>)>,
+    /// After the last step.
+    ends: Vec<(Mode, S)>,
+}
+
+impl<D: Tells<S>, S: Forked> Default for Astray<'_, D, S> {
+    fn default() -> Self {
+        Self { before: vec![], ends: vec![] }
+    }
+}
+
+/// What came of a fault.
+pub enum Struck<S> {
+    /// Some time later everything was as if nothing had gone wrong, so the case ends like [`Forks::end`].
+    Mended,
+    /// Some time later everything was as after this other fault, so the case ends as it did then.
+    Joined(Mode),
+    /// The case ended differently.
+    Ended(S, Result<(), Failure>),
 }
 
 /// A case and one kind of fault, ready to strike at any request.
@@ -59,29 +94,43 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
         self.end
     }
 
-    /// Tells the case with the fault at the n-th request (from 1), and where it ends. `None`: some time later everything was as if
-    /// nothing had gone wrong, so it ends like [`Forks::end`].
+    /// Tells the case with the fault at the n-th request (from 1), and where it ends. Where it goes astray is remembered for the
+    /// next faults of the same case.
     ///
     /// # Panics
     /// If n is 0.
-    pub fn strike(&mut self, n: u64) -> Option<(S, Result<(), Failure>)> {
+    pub fn strike(&mut self, n: u64, astray: &mut Astray<'c, D, S>) -> Struck<S> {
+        let (mode, never) = ((self.fault)(n), (self.fault)(u64::MAX));
         let from = self.before.iter().rposition(|before| before.requests < n).expect("no request was made before the beginning");
-        let (telling, mut stand) = (self.before[from].telling.clone(), self.before[from].stand.fork((self.fault)(n)));
-        // A replay delivers what was delivered before, and after a fault that is more.
+        let (telling, mut stand) = (self.before[from].telling.clone(), self.before[from].stand.fork(mode));
         let replays = self.end.0.story().replays;
         let mut later: Vec<_> = self.before[from..].iter_mut().filter(|before| before.requests >= n).collect();
+        let (mut struck, mut joined, mut own) = (false, None, vec![]);
         let told = go_on(telling, &mut stand, |telling, stand| {
-            let mended = later.iter_mut().any(|before| {
-                (before.telling.step, before.stand.now()) == (telling.step, stand.now())
-                    && before.stand.story().replays == replays
-                    && telling.goes_on_like(&before.telling)
-                    && stand.goes_on_like(&before.stand)
-            });
-            if mended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            // The request is made between the place of the fork and the next one.
+            if !std::mem::replace(&mut struck, true) {
+                return ControlFlow::Continue(());
+            }
+            let like = |there: &mut Before<'c, D, S>| there.goes_on_like(telling, stand, replays);
+            joined = if later.iter_mut().any(|before| like(before)) {
+                Some(Struck::Mended)
+            } else {
+                astray.before.iter_mut().find_map(|(other, there)| like(there).then_some(Struck::Joined(*other)))
+            };
+            if joined.is_none() {
+                own.push((mode, Before { requests: n, telling: telling.clone(), stand: stand.fork(never) }));
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(())
         });
-        match told {
-            Ok(ControlFlow::Break(())) => None,
-            told => Some((stand, told.map(drop))),
+        astray.before.extend(own);
+        if let (None, Ok(_)) = (&joined, &told) {
+            // What the case has seen on its way is behind it.
+            match astray.ends.iter().find(|(_, there)| stand.goes_on_like(there)) {
+                Some((other, _)) => joined = Some(Struck::Joined(*other)),
+                None => astray.ends.push((mode, stand.fork(never))),
+            }
         }
+        joined.unwrap_or_else(|| Struck::Ended(stand, told.map(drop)))
     }
 }
