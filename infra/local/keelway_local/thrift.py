@@ -2,14 +2,18 @@
 
 As in recorder.py, attributes of the emulator and of its server are replaced at start.
 
-* a search of logs passes over the streams that have nothing in its range;
+* a search of logs passes over the streams that are older than its range;
+* a condition of a request to DynamoDB is parsed once for each text;
+* to learn the name of a role that calls, nobody gathers its policies;
 * what waits for the next invocation of a function waits, and does not look ten times a second.
 """
 
 import contextlib
+import functools
 import queue
 import socket
 import socketserver
+import time
 import types
 
 # What waits for a function looks at least so often whether it still has to.
@@ -17,16 +21,47 @@ PATIENCE_SECONDS = 10
 
 
 def _quicken_log_searches():
-    """Each invocation has a log stream of its own, and the emulator makes a generator for each of them in every search, thousands
-    within minutes. Most have nothing in the range."""
+    """Each invocation has a log stream of its own, and the emulator looks into each of them in every search, thousands within
+    minutes. Most are older than what is searched for."""
     from ministack.services import cloudwatch_logs
 
-    ranged = cloudwatch_logs._stream_event_range
+    search = cloudwatch_logs._filter_log_events
 
-    def some(events, stream_name, start, end):
-        return ranged(events, stream_name, start, end) if start < end else ()
+    def recent(data):
+        group = cloudwatch_logs._log_groups.get(cloudwatch_logs._resolve_log_group_name(data))
+        start = data.get("startTime")
+        if group is None or start is None or data.get("logStreamNames"):
+            return search(data)
+        names = [name for name, stream in list(group["streams"].items()) if (stream["lastEventTimestamp"] or 0) >= start]
+        # Without a name, all would be searched.
+        return search({**data, "logStreamNames": names or [""]})
 
-    cloudwatch_logs._stream_event_range = some
+    cloudwatch_logs._filter_log_events = recent
+
+
+def _remember_conditions():
+    """The emulator checks the grammar of each condition for each request; there are some dozens of them."""
+    from ministack.services import dynamodb
+
+    dynamodb._condition_syntax_error = functools.lru_cache(maxsize=4096)(dynamodb._condition_syntax_error)
+
+
+def _know_roles_by_name():
+    """Before it checks a request, the emulator resolves the caller with all its policies, and keeps the ARN. That of a role's
+    session is in the session; whether it may do anything is checked later, as before."""
+    from ministack.core import iam_evaluator
+    from ministack.core.router import extract_access_key_id
+    from ministack.services import sts
+
+    resolve = iam_evaluator.request_caller_arn
+
+    def arn(headers, query=None):
+        session = sts._sessions.get(extract_access_key_id(headers or {}, query or {})) or {}
+        known = str(session.get("Arn", ""))
+        fresh = isinstance(session.get("Expiration"), (int, float)) and time.time() <= session["Expiration"]
+        return known if ":assumed-role/" in known and fresh else resolve(headers, query)
+
+    iam_evaluator.request_caller_arn = arn
 
 
 class _Awaited(queue.Queue):
@@ -61,4 +96,6 @@ def _quieten_workers():
 def install():
     """Before the emulator begins."""
     _quicken_log_searches()
+    _remember_conditions()
+    _know_roles_by_name()
     _quieten_workers()
