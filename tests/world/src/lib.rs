@@ -27,6 +27,7 @@ pub mod sequences;
 pub mod story;
 pub mod table;
 pub mod tested;
+pub mod text;
 pub mod units;
 pub mod webhooks;
 pub mod worker;

@@ -20,6 +20,7 @@ use furnished::{Furnished, NOBODY, OTHER, OWN, furnish};
 use keelway_api::Needs;
 use keelway_domain::access::Kind;
 use keelway_engine::item::{Item, Key};
+use keelway_world::text::holds;
 use requests::{Pair, Sent, pairs};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,9 +113,9 @@ impl Border {
 
     /// What an answer tells of the other project that the request does not say itself.
     fn told(&self, sent: &Sent, text: &str) -> Option<String> {
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.contains(OTHER));
-        let ids = self.ids.iter().map(String::as_str).filter(|id| text.contains(*id));
-        words.chain(ids).find(|word| !sent.names(word)).map(str::to_owned)
+        let words = || text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.contains(OTHER));
+        let ids = self.ids.iter().map(String::as_str).filter(|id| holds(text, id));
+        holds(text, OTHER).then(words).into_iter().flatten().chain(ids).find(|word| !sent.names(word)).map(str::to_owned)
     }
 }
 

@@ -6,6 +6,7 @@ use super::furnished::{Furnished, SECRETS};
 use crate::stand::{Answer, OTHER_TOKEN, TOKEN};
 use keelway_engine::item::Key;
 use keelway_world::table::Change;
+use keelway_world::text::holds;
 use serde_json::Value;
 
 /// What is written although a request is refused or only reads: what is remembered of requests and callers, and never what they are
@@ -16,7 +17,7 @@ const BESIDE: [&str; 4] = ["I#", "N#", "RC#", "TOKENS"];
 pub fn wrong(document: &Document, operation: &Operation, sent: &Sent, answer: &Answer, f: &Furnished) -> Option<String> {
     let secrets = SECRETS.iter().copied().chain([TOKEN, OTHER_TOKEN]).chain(f.attempts.iter().map(String::as_str));
     // The same claim again is answered with a token of its own.
-    if let Some(secret) = secrets.chain(f.weak.iter().map(String::as_str)).find(|secret| answer.text.contains(secret)) {
+    if let Some(secret) = secrets.chain(f.weak.iter().map(String::as_str)).find(|secret| holds(&answer.text, secret)) {
         return Some(format!("{secret} is a secret"));
     }
     if sent.method != operation.method {
