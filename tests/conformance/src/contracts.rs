@@ -23,8 +23,8 @@ pub trait Holds {
     fn hold(&self);
     /// Every message twice in a row, and all of them once more at the end.
     fn hold_with_everything_twice(&self);
-    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at one
-    /// request of each case.
+    /// A fault in a fork of a case leaves everything as it does in the case told from its beginning: each kind of fault, at two
+    /// requests beside each other of each case.
     fn hold_in_forks(&self);
     /// A crash after a read leaves the world as a crash after the request before it does, so that only the latter need be told: at
     /// one such read of each case.
