@@ -31,6 +31,12 @@ struct Before<'c, D: Tells<S>, S: Stand> {
 }
 
 impl<'c, D: Tells<S>, S: Forked> Before<'c, D, S> {
+    /// Here, with a copy of the stand in which `mode` goes wrong from now on.
+    fn at(telling: &Telling<'c, D>, stand: &S, mode: Mode) -> Self {
+        let mut stand = stand.fork(mode);
+        Self { requests: stand.story().calls.len() as u64, telling: telling.clone(), stand }
+    }
+
     /// Whether a case goes on from here as from there. A replay delivers what was delivered before, and after a fault that is more:
     /// after here, there are none if there were `replays` of them.
     fn goes_on_like(&mut self, telling: &Telling<'c, D>, stand: &S, replays: u32) -> bool {
@@ -82,8 +88,7 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
         let mut stand = stand(never);
         let mut before = vec![];
         let told = run_watched(case, &mut stand, |telling, stand| {
-            let mut stand = stand.fork(never);
-            before.push(Before { requests: stand.story().calls.len() as u64, telling: telling.clone(), stand });
+            before.push(Before::at(telling, stand, never));
             ControlFlow::Continue(())
         });
         Self { fault, before, end: (stand, told.map(drop)) }
@@ -118,7 +123,7 @@ impl<'c, D: Tells<S>, S: Forked> Forks<'c, D, S> {
                 astray.before.iter_mut().find_map(|(other, there)| like(there).then_some(Struck::Joined(*other)))
             };
             if joined.is_none() {
-                own.push((mode, Before { requests: n, telling: telling.clone(), stand: stand.fork(never) }));
+                own.push((mode, Before::at(telling, stand, never)));
                 return ControlFlow::Continue(());
             }
             ControlFlow::Break(())

@@ -43,7 +43,8 @@ impl Git {
             return Some(object.clone());
         }
         let mut raw = vec![];
-        ZlibDecoder::new(fs::File::open(self.object_file(sha)?).ok()?).read_to_end(&mut raw).ok()?;
+        let file = is_sha(sha).then(|| self.object_file(sha))?;
+        ZlibDecoder::new(fs::File::open(file).ok()?).read_to_end(&mut raw).ok()?;
         let end = raw.iter().position(|byte| *byte == 0)?;
         let (kind, _) = std::str::from_utf8(&raw[..end]).ok()?.split_once(' ')?;
         Some(self.remember(sha, Object { kind: kind.to_owned(), bytes: raw[end + 1..].to_vec() }))
@@ -57,9 +58,9 @@ impl Git {
         hash.update(&raw);
         let sha = hash.digest().to_string();
         let error = |error: std::io::Error| failed(&["hash-object", "-w", "-t", kind], error.to_string());
-        let file = self.directory.join("objects").join(&sha[..2]).join(&sha[2..]);
+        let file = self.object_file(&sha);
         if !file.exists() {
-            let folder = self.directory.join("objects").join(&sha[..2]);
+            let folder = file.with_file_name("");
             fs::create_dir_all(&folder).map_err(error)?;
             // Named as git names its drafts, which `git gc` removes if their writer was killed.
             let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
@@ -74,8 +75,8 @@ impl Git {
     }
 
     /// Where an object is, if it is a file of its own.
-    fn object_file(&self, sha: &str) -> Option<PathBuf> {
-        is_sha(sha).then(|| self.directory.join("objects").join(&sha[..2]).join(&sha[2..]))
+    fn object_file(&self, sha: &str) -> PathBuf {
+        self.directory.join("objects").join(&sha[..2]).join(&sha[2..])
     }
 
     fn remember(&self, sha: &str, object: Object) -> Arc<Object> {
