@@ -74,7 +74,7 @@ impl Git {
         Ok(sha)
     }
 
-    /// Where an object is, if it is a file of its own.
+    /// The file of an object that is not packed. `sha` is a full id.
     fn object_file(&self, sha: &str) -> PathBuf {
         self.directory.join("objects").join(&sha[..2]).join(&sha[2..])
     }

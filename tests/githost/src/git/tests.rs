@@ -21,7 +21,7 @@ impl Made {
         let parents: [&[usize]; 14] = [&[], &[0], &[1], &[2], &[1], &[4], &[3, 5], &[6], &[], &[8], &[7, 9], &[10], &[11], &[6, 0]];
         for (number, parents) in parents.into_iter().enumerate() {
             let base = parents.first().map(|parent| made.commits[*parent].clone());
-            let tree = made.changed_at_random(base.as_deref(), number);
+            let tree = made.with_changes(base.as_deref(), number);
             let parents = parents.iter().map(|parent| made.commits[*parent].clone()).collect();
             made.commits.push(made.git.write_commit(&commit(&tree, parents, number)).unwrap());
         }
@@ -29,7 +29,7 @@ impl Made {
     }
 
     /// Stores a tree with changes, and compares its id with the one that git's index arrives at.
-    fn changed_at_random(&self, base: Option<&str>, number: usize) -> String {
+    fn with_changes(&self, base: Option<&str>, number: usize) -> String {
         let git = &self.git;
         let mut changes: Vec<Change> = vec![];
         for at in 0..4 {

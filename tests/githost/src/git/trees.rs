@@ -91,11 +91,12 @@ impl Git {
 
     /// The tree that a commit, tree or other revision has.
     fn root(&self, revision: &str) -> Result<String, GitError> {
-        let kind = self.kind(revision)?;
-        match (kind.as_deref(), self.commit(revision)?) {
-            (Some("tree"), _) => Ok(revision.to_owned()),
-            (_, Some(commit)) => Ok(commit.tree),
-            _ => Ok(self.lines(&["rev-parse", "--verify", &format!("{revision}^{{tree}}")])?.trim().to_owned()),
+        if self.kind(revision)?.as_deref() == Some("tree") {
+            return Ok(revision.to_owned());
+        }
+        match self.commit(revision)? {
+            Some(commit) => Ok(commit.tree),
+            None => Ok(self.lines(&["rev-parse", "--verify", &format!("{revision}^{{tree}}")])?.trim().to_owned()),
         }
     }
 
