@@ -121,15 +121,17 @@ fn latency() -> Result<(), Problem> {
 }
 
 fn whole() -> Result<(), Problem> {
-    let report = bench(&release()?, &WHOLE)?;
-    report.write_all(&results()?)?;
+    let mut report = Report::new(WHOLE.judged);
+    let done = bench(&release()?, &WHOLE, &mut report).and_then(|()| report.write_all(&results()?));
+    // Whatever was measured before something failed took minutes, and is worth reading.
     report.print();
-    Ok(())
+    done
 }
 
 /// Runs every part briefly, in a directory whose figures do not replace the real ones.
 fn short() -> Result<(), Problem> {
-    let report = bench(&binaries()?, &SHORT)?;
+    let mut report = Report::new(SHORT.judged);
+    bench(&binaries()?, &SHORT, &mut report)?;
     let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
     report.write_all(directory.path())?;
     report.print();
@@ -137,44 +139,43 @@ fn short() -> Result<(), Problem> {
 }
 
 /// Measures everything with this build of the functions.
-fn bench(build: &Path, size: &Size) -> Result<Report, Problem> {
+fn bench(build: &Path, size: &Size, report: &mut Report) -> Result<(), Problem> {
     let began = Instant::now();
-    let mut report = Report::new(size.judged);
     let say = teller(began);
     say("a stack of its own");
     let deployed = Bed::deploy(build)?;
     say("starting functions beside an empty one");
-    start::measure(&deployed.1, deployed.0.raw(), build, size.starts, &mut report)?;
+    start::measure(&deployed.1, deployed.0.raw(), build, size.starts, report)?;
     let bed = Bed::make(deployed)?;
     say("counting sequences of 2 and 6 tasks, 1 finished sequence in the table");
     let few = cost::free_lane(&bed, size.runs)?;
-    cost::tell(&mut report, "1 finished sequence in the table", &few, true);
+    cost::tell(report, "1 finished sequence in the table", &few, true);
     say("the same with one sequence waiting on the lane");
     let one_waits = cost::busy_lane(&bed, 1)?;
     let many = size.many;
     say(&format!("the same with {many} finished sequences in the table"));
     history::finished(&bed, many)?;
     let long = cost::free_lane(&bed, size.runs)?;
-    cost::tell(&mut report, &format!("{many} finished sequences in the table"), &long, true);
-    cost::tell_queue(&mut report, "1 waiting on the lane", &one_waits);
+    cost::tell(report, &format!("{many} finished sequences in the table"), &long, true);
+    cost::tell_queue(report, "1 waiting on the lane", &one_waits);
     say(&format!("the same with {many} waiting on the lane"));
     let many_wait = cost::busy_lane(&bed, many)?;
-    cost::tell_queue(&mut report, &format!("{many} waiting on the lane"), &many_wait);
-    price::tell(&mut report, &few)?;
-    over_http::measure(&mut report)?;
+    cost::tell_queue(report, &format!("{many} waiting on the lane"), &many_wait);
+    price::tell(report, &few)?;
+    over_http::measure(report)?;
     say("CPU time and memory of the functions under load");
-    let own = load::measure(&bed, size.load, &mut report)?;
-    let step = latencies(&bed, size, &mut report, &say)?;
+    let own = load::measure(&bed, size.load, report)?;
+    let step = latencies(&bed, size, report, &say)?;
     if let Some(own) = own {
         report.row("latency, from one task to the next", "of it, CPU time of the function", own / step * 100.0, "%", Aim::None);
     }
-    promotions::count(&mut report, size, &say)?;
-    deployments::count(&mut report, size, &say)?;
-    evaluations::count(&mut report, &say)?;
-    scale::count(&mut report, size, &say)?;
-    recovery::measure(&mut report, &say)?;
-    page::measure(&mut report, size, &say)?;
+    promotions::count(report, size, &say)?;
+    deployments::count(report, size, &say)?;
+    evaluations::count(report, &say)?;
+    scale::count(report, size, &say)?;
+    recovery::measure(report, &say)?;
+    page::measure(report, size, &say)?;
     report.row("all", "the bench took", began.elapsed().as_secs_f64(), "s", Aim::AtMost(300.0));
     bed.cloud.stop();
-    Ok(report)
+    Ok(())
 }

@@ -3,17 +3,15 @@
 //! [WebDriver](https://www.w3.org/TR/webdriver2/) is a handful of requests with JSON in them. The clients that there are bring
 //! twenty packages, one of them under a licence that `deny.toml` does not take.
 
-use crate::patience::{LAST_LIMIT, until};
+use crate::driver::Driver;
+use crate::patience::until;
 use crate::problem::{Problem, ensure};
 use base64::Engine;
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, PoisonError};
 use tokio::runtime::Handle;
 
 /// Each is a Chromium: more would only take each other's processor.
@@ -59,7 +57,7 @@ pub struct Browsers {
     binary: PathBuf,
     sessions: Mutex<Sessions>,
     free: Condvar,
-    driver: Mutex<Child>,
+    driver: Mutex<Driver>,
 }
 
 #[derive(Default)]
@@ -77,23 +75,8 @@ impl Browsers {
     pub fn start(handle: Handle) -> Result<Self, Problem> {
         let missing = || Problem(crate::Ability::Browser.missing().to_owned());
         let (binary, driver) = programs().ok_or_else(missing)?;
-        let mut command = Command::new("sh");
-        // It and its browsers, which are of its process group, end with this process, however that ends: its input is closed then.
-        command.args(["-c", r#"trap "" TERM; (trap - TERM; exec "$0" --port=0 2>&1) & cat >/dev/null; kill 0"#]).arg(driver);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).env("TZ", "UTC").process_group(0);
-        let mut driver = command.spawn().map_err(|error| Problem::of("chromedriver", error))?;
-        let said = BufReader::new(driver.stdout.take().ok_or("chromedriver has no output")?);
-        let (tell, told) = mpsc::channel();
-        std::thread::spawn(move || {
-            // To its end: whatever else it says must go somewhere.
-            for line in said.lines().map_while(Result::ok) {
-                if let Some((_, port)) = line.trim_end_matches('.').split_once("started successfully on port ") {
-                    drop(tell.send(port.to_owned()));
-                }
-            }
-        });
-        let port = told.recv_timeout(LAST_LIMIT).map_err(|error| Problem::of("chromedriver names no port", error))?;
-        let (url, http) = (format!("http://127.0.0.1:{port}/session"), crate::raw::client());
+        let driver = Driver::start(&driver)?;
+        let (url, http) = (format!("http://127.0.0.1:{}/session", driver.port), crate::raw::client());
         Ok(Self { url, http, handle, binary, sessions: Mutex::default(), free: Condvar::new(), driver: Mutex::new(driver) })
     }
 
@@ -171,8 +154,7 @@ impl Browsers {
             drop(self.call(Method::DELETE, &session, None));
         }
         let mut driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(driver.stdin.take());
-        drop(driver.wait());
+        driver.stop();
     }
 }
 

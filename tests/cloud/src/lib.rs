@@ -7,6 +7,7 @@ pub mod api;
 pub mod browser;
 pub mod cloud;
 pub mod container;
+mod driver;
 pub mod endpoint;
 pub mod events;
 pub mod executor;
