@@ -33,11 +33,13 @@ impl Driver {
     /// # Errors
     /// When it does not start, with what it said.
     pub fn start(program: &Path) -> Result<Self, Problem> {
-        let chosen = (1..CHOICES).find_map(|_| match Self::once(program) {
-            Err(Problem(said)) if said.contains(IN_USE) => None,
-            done => Some(done),
-        });
-        chosen.unwrap_or_else(|| Self::once(program))
+        let mut starts = 1;
+        loop {
+            match Self::once(program) {
+                Err(Problem(said)) if said.contains(IN_USE) && starts < CHOICES => starts += 1,
+                done => return done,
+            }
+        }
     }
 
     fn once(program: &Path) -> Result<Self, Problem> {
@@ -47,7 +49,6 @@ impl Driver {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(|error| wrong(&error))?;
         let lines = BufReader::new(child.stdout.take().ok_or_else(|| wrong(&"it has no output"))?).lines();
-        let mut driver = Self { child, port: String::new() };
         let (tell, told) = mpsc::channel();
         std::thread::spawn(move || {
             let mut lines = lines.map_while(Result::ok);
@@ -57,26 +58,30 @@ impl Driver {
                 said.push(line);
                 port
             });
-            drop(tell.send(port.ok_or_else(|| said.join("\n"))));
+            let ended = || if said.is_empty() { "it ended without a word".to_owned() } else { said.join("\n") };
+            drop(tell.send(port.ok_or_else(ended)));
             // To its end: whatever else it says must go somewhere.
             lines.for_each(drop);
         });
-        let heard = told.recv_timeout(LAST_LIMIT).map_err(|error| wrong(&error)).and_then(|port| port.map_err(|said| wrong(&said)));
+        let heard = told.recv_timeout(LAST_LIMIT).unwrap_or_else(|_| Err(format!("it names no port within {LAST_LIMIT:?}")));
         match heard {
-            Ok(port) => driver.port = port,
-            Err(problem) => {
-                driver.stop();
-                return Err(problem);
+            Ok(port) => Ok(Self { child, port }),
+            Err(said) => {
+                end(&mut child);
+                Err(wrong(&said))
             }
         }
-        Ok(driver)
     }
 
     /// Ends it, and its browsers.
     pub fn stop(&mut self) {
-        drop(self.child.stdin.take());
-        drop(self.child.wait());
+        end(&mut self.child);
     }
+}
+
+fn end(child: &mut Child) {
+    drop(child.stdin.take());
+    drop(child.wait());
 }
 
 #[cfg(test)]
@@ -128,5 +133,7 @@ mod tests {
         let Problem(said) = start(&directory).err().unwrap();
         assert!(said.ends_with("driver: error while loading shared libraries"), "{said}");
         assert_eq!(starts(&directory), 1);
+        let Problem(said) = start(&program("exit 3")).err().unwrap();
+        assert!(said.ends_with("driver: it ended without a word"), "{said}");
     }
 }
