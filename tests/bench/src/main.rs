@@ -121,24 +121,25 @@ fn latency() -> Result<(), Problem> {
 }
 
 fn whole() -> Result<(), Problem> {
-    let mut report = Report::new(WHOLE.judged);
-    let done = bench(&release()?, &WHOLE, &mut report).and_then(|()| report.write_all(&results()?));
-    // Whatever was measured before something failed took minutes, and is worth reading.
-    report.print();
-    done
+    every_part(&release()?, &WHOLE, &results()?)
 }
 
 /// Runs every part briefly, in a directory whose figures do not replace the real ones.
 fn short() -> Result<(), Problem> {
-    let mut report = Report::new(SHORT.judged);
-    bench(&binaries()?, &SHORT, &mut report)?;
     let directory = tempfile::tempdir().map_err(|error| Problem::of("a directory", error))?;
-    report.write_all(directory.path())?;
-    report.print();
-    Ok(())
+    every_part(&binaries()?, &SHORT, directory.path())
 }
 
-/// Measures everything with this build of the functions.
+/// Measures everything with this build of the functions, writes the values if all of them are there, and prints them in any case:
+/// those from before a failure took minutes, too.
+fn every_part(build: &Path, size: &Size, directory: &Path) -> Result<(), Problem> {
+    let mut report = Report::new(size.judged);
+    let done = bench(build, size, &mut report).and_then(|()| report.write_all(directory));
+    report.print();
+    done
+}
+
+/// Adds the values of every part to the report.
 fn bench(build: &Path, size: &Size, report: &mut Report) -> Result<(), Problem> {
     let began = Instant::now();
     let say = teller(began);
